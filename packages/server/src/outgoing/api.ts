@@ -122,7 +122,6 @@ function advanceRoute(route: AddRoute, { store, clock, events, scheduleNow }: Ht
 }
 
 function replyRoute(route: AddRoute, { store, clock, events }: HttpDeps): void {
-  /** The provider that the reply is sent through; undefined for SMTP. */
   const channelOf = async (message: FullMessageRecord, to: Reply['to']) => {
     if (to === 'smtp') return undefined;
     if (to !== undefined) return to;

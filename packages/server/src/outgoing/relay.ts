@@ -1,7 +1,6 @@
 import { messageOf } from '../errors.ts';
 import type { HostPort } from '../text/host-port.ts';
 
-/** Time limit for connecting, for the greeting, and for each reply. */
 const TIMEOUT_MS = 10_000;
 
 /** An attempt to send that failed for a known reason; it is retried only if the row stays `pending`. */
@@ -13,7 +12,6 @@ export class NotSent extends Error {
   }
 }
 
-/** Sends mail to an external server. @throws NotSent */
 export type Relay = (mail: { mailFrom: string; to: readonly string[]; raw: Uint8Array }) => Promise<void>;
 
 /** Sends mail to the first of these servers that accepts it. Imports nodemailer on first use. */

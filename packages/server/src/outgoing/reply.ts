@@ -3,7 +3,6 @@ import type { MailAddress } from '../mail/mail.ts';
 import { formatDate } from '../mail/mime/date.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 
-/** Characters: tests need only the beginning of the quoted message. */
 const MAX_QUOTED = 64 * 1024;
 /** Ids in the References header; more would make a line that servers reject (RFC 5322 section 2.1.1). */
 const MAX_REFERENCES = 20;
@@ -94,7 +93,6 @@ const outlookFields = ({ from, to, subject, at }: Quoted): [string, string][] =>
   ['Subject', subject],
 ];
 
-/** Formats of quoted messages in three mail programs. */
 const QUOTE: Record<Style, { text(quoted: Quoted): string; html(quoted: Quoted, inner: string): string }> = {
   gmail: {
     text: (quoted) => `${gmailLead(quoted)}\r\n\r\n${arrows(quoted.text)}\r\n`,

@@ -6,7 +6,6 @@ const MAX_HEADER_BYTES = 64 * 1024;
 
 export interface ReportFacts {
   outcome: OutcomeState['outcome'];
-  /** For the Message-ID and the MIME boundary. */
   id: string;
   hostname: string;
   mailFrom: string;
@@ -28,7 +27,6 @@ const STATUS = {
   },
 } as const;
 
-/** Removes line breaks and angle brackets from an address for a header field. */
 const safe = (text: string): string => text.replaceAll(/[\p{Cc}<>]/gu, '');
 
 function headerOf(source: Uint8Array): string {

@@ -17,7 +17,6 @@ import {
  * once. Requests to other programs are sent at least once, always with the same id.
  */
 
-/** Pending rows of one inbox. */
 const MAX_PENDING = 1_000;
 /** Rows per inbox, and inboxes, in one claim. */
 const CLAIMED = 20;
@@ -30,9 +29,7 @@ export type OutgoingKind = SentRecord['type'] | 'scheduled' | 'handshake';
 export interface OutgoingDetails {
   outcome?: OutcomeState['outcome'];
   via?: ProviderName;
-  /** Reverse-path of a mail. */
   mailFrom?: string;
-  /** Addresses, or one URL. */
   to?: string[];
   /** Only for scheduled mail. */
   providerId?: string;
@@ -79,7 +76,6 @@ export interface OutgoingRecord extends StoredOutgoing {
 }
 
 export interface OutgoingResult extends Pick<OutgoingRecord, 'state' | 'error'> {
-  /** Null unless `state` is `pending`. */
   dueAt: number | null;
   /** The recipients, as determined by the attempt. */
   to: string[];
@@ -167,7 +163,6 @@ export const outgoing = {
     { keepsInboxes: true },
   ),
 
-  /** Earliest time at which a claim may find rows; null while nothing is pending. */
   nextAt: read(async (db): Promise<number | null> => {
     const first = await db.first<{ at: number | null }>(
       sql`select min(at) as at from (
@@ -177,7 +172,6 @@ export const outgoing = {
     return first?.at ?? null;
   }),
 
-  /** Leases due rows, and cancels those of ended inboxes. */
   claim: write(
     async (
       tx,
@@ -210,7 +204,6 @@ export const outgoing = {
     { mayUseReserve: true },
   ),
 
-  /** Records the result of an attempt, unless the lease was lost. */
   record: write(
     async (
       tx,
@@ -300,7 +293,6 @@ export const outgoing = {
     },
   ),
 
-  /** Number of scheduled mails of an inbox, and when the first is due. */
   held: read(async (db, inboxId: string, now: number): Promise<{ count: number; firstAt: number | null }> => {
     const row = await db.first<{ count: number; firstAt: number | null }>(
       sql`select count(*) as count, min(o.due_at) as "firstAt" from outgoing o join inboxes i on i.seq = o.inbox_seq
@@ -321,7 +313,6 @@ export const outgoing = {
     },
   ),
 
-  /** Undefined if the inbox is not live. */
   readOutcomes: read(
     async (db, accountId: string, inboxId: string, now: number): Promise<OutcomeState[] | undefined> => {
       const row = await db.first<{ outcomes: string | null }>(
@@ -342,7 +333,6 @@ export async function endDelivered(tx: Tx, ids: readonly string[], now: number):
   return rows.map(({ id }) => id);
 }
 
-/** Marks mail as failed that was due but that no inbox accepted. */
 export async function failDelivered(tx: Tx, ids: readonly string[]): Promise<void> {
   await tx.run(
     sql`update outgoing set state = 'failed', error = 'The inbox is full, or has ended.' where id ${anyOf(ids)}`,

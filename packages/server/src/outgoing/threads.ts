@@ -2,14 +2,11 @@ import type { FullMessageRecord } from '../messages/records.ts';
 import { plainSubject } from './reply.ts';
 import type { OutgoingRecord } from './sql.ts';
 
-interface Entry {
+interface Mail {
   kind: 'received' | 'sent';
   id: string;
   at: number;
   subject: string;
-}
-
-interface Mail extends Entry {
   /** Its own Message-ID and those it refers to, without brackets. */
   ids: string[];
 }
@@ -27,7 +24,7 @@ const received = ({ id, receivedAt, summary, content }: FullMessageRecord): Mail
 export function threadsOf(
   messages: readonly FullMessageRecord[],
   outgoing: readonly OutgoingRecord[],
-): { subject: string; entries: Entry[] }[] {
+): { subject: string; entries: Omit<Mail, 'ids'>[] }[] {
   const mails = messages.map(received);
   const idsOf = new Map(mails.map(({ id, ids }) => [id, ids]));
   for (const { id, kind, messageId, createdAt, details } of outgoing) {
@@ -55,6 +52,6 @@ export function threadsOf(
     .toSorted((a, b) => (b.at(-1)?.at ?? 0) - (a.at(-1)?.at ?? 0))
     .map((group) => ({
       subject: plainSubject(group[0]?.subject ?? ''),
-      entries: group.map(({ kind, id, at, subject }) => ({ kind, id, at, subject })),
+      entries: group.map(({ ids: _, ...entry }) => entry),
     }));
 }

@@ -37,7 +37,6 @@ const tooManyArchives = (): AppError =>
     { retryAfterSeconds: RETRY_AFTER_SECONDS },
   );
 
-/** Milliseconds after the first message of the replay. */
 function delayOf({ receivedAt }: RecordedMessage, first: RecordedMessage | undefined, speed: number): number {
   return Math.max(0, Date.parse(receivedAt) - Date.parse(first?.receivedAt ?? receivedAt)) / speed;
 }
@@ -145,7 +144,6 @@ async function importInbox(
 }
 
 const ZIP = 'application/zip';
-/** The media type with which generated clients send bytes. */
 const OCTETS = 'application/octet-stream';
 const ACCEPTS = [ZIP, 'multipart/form-data', OCTETS];
 

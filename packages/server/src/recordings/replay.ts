@@ -1,13 +1,11 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
 
-/** `cut`: messages are missing. */
 type ReplayOutcome = 'complete' | 'cut';
 
 export type Replays = ReturnType<typeof createReplays>;
 
 export interface ReplayStep {
-  /** Milliseconds after the beginning of the replay. */
   afterMs: number;
   deliver(): Promise<void>;
 }

@@ -53,7 +53,6 @@ async function storeFirstFile(body: Readable, contentType: string, path: string,
       // Errors without a code are the parser's: the body ended within the form.
       throw 'code' in error ? error : cutOff();
     });
-    // Awaited below.
     stored.catch(() => undefined);
   });
   parser.once('partsLimit', () => parser.destroy(noFile()));
@@ -91,7 +90,6 @@ export interface OpenRecording {
   recording: Recording;
   /** The raw source; the stream fails with AppError `malformed_recording`. */
   read(message: RecordedMessage): Readable;
-  /** Closes the archive and deletes its file. */
   close(): Promise<void>;
 }
 
@@ -127,7 +125,6 @@ function withoutFolder(entries: Map<string, Entry>): Map<string, Entry> {
   return new Map(inside.map(([name, entry]) => [name.slice(folder.length), entry]));
 }
 
-/** @param pathOf converts a path in the value to a path in the index */
 function checked<T>(schema: TSchema, value: unknown, pathOf: (path: string) => string): T {
   if (Value.Check(SCHEMAS, schema, value)) return value as T;
   const [first] = Value.Errors(SCHEMAS, schema, value);

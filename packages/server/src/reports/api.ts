@@ -72,10 +72,8 @@ function toReportedInbox({ id, address, labels, state, waits, refusals, ...inbox
   };
 }
 
-/** The `inboxes` of the report show all. */
 const MAX_PROBLEMS = 100;
 
-/** Failed waits, then lists and streams without messages, then refusals. */
 function problemsOf(inboxes: readonly RunInbox[]): string[] {
   const sentences = (of: (inbox: RunInbox) => string[]): string[] =>
     inboxes.flatMap((inbox) => of(inbox).map((sentence) => `${inbox.address}: ${sentence}`));

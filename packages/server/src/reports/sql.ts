@@ -10,13 +10,11 @@ import { type InboxWaits, waitsOf } from '../waits/sql.ts';
 export const MAX_RUN_INBOXES = 1_000;
 /** Other searches may run between two pages. */
 const PAGE = 1_000;
-/** Sorts after all ids of inboxes. */
 const NEWEST = 'inb`';
 
 /** Times are epoch milliseconds. */
 export interface RunInbox extends Pick<ReportedInbox, 'id' | 'address' | 'labels' | 'state'> {
   createdAt: number;
-  /** Null for a live inbox. */
   endedAt: number | null;
   /** Includes deleted messages. */
   received: number;
@@ -94,7 +92,6 @@ interface RefusalAt {
   at: number;
 }
 
-/** As the table `refusals` has addresses. */
 const keyOf = ({ address }: Listed): string => JSON.stringify(address);
 
 /**

@@ -82,11 +82,8 @@ function collection(route: AddRoute, deps: HttpDeps): void {
     handler: async (request) => {
       const { account } = keyCaller(request);
       const now = clock.now();
-      const { webhooks, hasMore } = await store.webhooks.list(
-        account.id,
-        readPage(request.query, 'whk', 'a webhook'),
-        now,
-      );
+      const page = readPage(request.query, 'whk', 'a webhook');
+      const { webhooks, hasMore } = await store.webhooks.list(account.id, page, now);
       return { webhooks: webhooks.map((webhook) => toWebhook(webhook, now)), hasMore };
     },
   });
@@ -103,12 +100,7 @@ function one(route: AddRoute, deps: HttpDeps): void {
     description: 'Returns the webhook without its secret.',
     params: WebhookParams,
     response: { 200: json(Webhook, 'The webhook.') },
-    handler: async (request) => {
-      const now = clock.now();
-      const webhook = await store.webhooks.find(keyCaller(request).account.id, request.params.id, now);
-      if (!webhook) throw notFound('webhook', request.params.id);
-      return toWebhook(webhook, now);
-    },
+    handler: async (request) => toWebhook(await findWebhook(deps, request), clock.now()),
   });
 
   route('DELETE /v1/webhooks/:id', {
@@ -136,9 +128,8 @@ function one(route: AddRoute, deps: HttpDeps): void {
     body: ref(UpdateWebhook),
     response: { 200: json(Webhook, 'The webhook after the change.') },
     handler: async (request) => {
-      const { accountId, id } = targetOf(request);
       // Before the URL is resolved: otherwise a caller without a webhook could learn about names and addresses.
-      await requireLive(deps, accountId, id);
+      const { accountId, id } = await liveWebhook(deps, request);
       const { url, ...changes } = request.body;
       const checked = url === undefined ? {} : { url: await deps.newWebhooks.checkUrl(url) };
       const now = clock.now();
@@ -160,8 +151,7 @@ function one(route: AddRoute, deps: HttpDeps): void {
     params: WebhookParams,
     response: { 200: json(WebhookWithSecret, 'The webhook with its new secret.') },
     handler: async (request, reply) => {
-      const { accountId, id } = targetOf(request);
-      await requireLive(deps, accountId, id);
+      const { accountId, id } = await liveWebhook(deps, request);
       const secret = newWebhookSecret();
       const now = clock.now();
       const webhook = await store.webhooks.rotateSecret(accountId, id, secret, now + OLD_SECRET_MS, now);
@@ -185,8 +175,7 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
     params: WebhookParams,
     response: { 202: json(WebhookDelivery, 'The delivery, which is about to be attempted.') },
     handler: async (request) => {
-      const { accountId, id } = targetOf(request);
-      await requireEnabled(deps, accountId, id);
+      const { accountId, id } = await enabledWebhook(deps, request);
       const now = clock.now();
       const test = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };
       const delivery = await store.deliveries.addTest(accountId, id, test, now);
@@ -207,13 +196,9 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
     querystring: DeliveryQuery,
     response: { 200: json(WebhookDeliveryList, 'A page of deliveries.') },
     handler: async (request) => {
-      const { account } = keyCaller(request);
-      const { id } = request.params;
-      const now = clock.now();
-      const page = readPage(request.query, 'dlv', 'a delivery');
-      if (!(await store.webhooks.find(account.id, id, now))) throw notFound('webhook', id);
-      const { state } = request.query;
-      const found = await store.deliveries.list(account.id, id, { ...page, state }, now);
+      const page = { ...readPage(request.query, 'dlv', 'a delivery'), state: request.query.state };
+      const { accountId, id } = await findWebhook(deps, request);
+      const found = await store.deliveries.list(accountId, id, page, clock.now());
       // The wall clock, which clients compare with theirs, is ahead of the schedule by this much.
       const stepMs = clock.now() - (deps.scheduleNow?.() ?? clock.now());
       const deliveries = found.deliveries.map((delivery) => toDelivery(delivery, stepMs));
@@ -231,9 +216,8 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
     params: DeliveryParams,
     response: { 202: json(WebhookDelivery, 'The delivery, pending again.') },
     handler: async (request) => {
-      const { accountId, id } = targetOf(request);
+      const { accountId, id } = await enabledWebhook(deps, request);
       const { deliveryId } = request.params;
-      await requireEnabled(deps, accountId, id);
       const delivery = await store.deliveries.replay(accountId, id, deliveryId, clock.now());
       if (!delivery) throw notFound('delivery', deliveryId);
       events.publishDeliveries();
@@ -252,8 +236,7 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
     body: ref(ReplayDeliveries),
     response: { 202: json(ReplayedDeliveries, 'How many deliveries are pending again.') },
     handler: async (request) => {
-      const { accountId, id } = targetOf(request);
-      await requireEnabled(deps, accountId, id);
+      const { accountId, id } = await enabledWebhook(deps, request);
       const { state, since } = request.body;
       const now = clock.now();
       const from = since === undefined ? 0 : Math.min(Math.max(timeOf(since), 0), now + 1);
@@ -271,21 +254,21 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
   });
 }
 
-const targetOf = (request: FastifyRequest<{ Params: { id: string } }>) => ({
-  accountId: keyCaller(request).account.id,
-  id: request.params.id,
-});
+type WebhookRequest = FastifyRequest<{ Params: { id: string } }>;
+
+/** @throws AppError `not_found` */
+async function findWebhook({ store, clock }: HttpDeps, request: WebhookRequest): Promise<WebhookRecord> {
+  const { id } = request.params;
+  const webhook = await store.webhooks.find(keyCaller(request).account.id, id, clock.now());
+  if (webhook) return webhook;
+  throw notFound('webhook', id);
+}
 
 /** @throws AppError `not_found`; `webhook_disabled` if its inbox is deleted or expired */
-async function requireLive(
-  { store, clock }: HttpDeps,
-  accountId: string,
-  id: string,
-): Promise<WebhookRecord> {
-  const now = clock.now();
-  const webhook = await store.webhooks.find(accountId, id, now);
-  if (!webhook) throw notFound('webhook', id);
-  if (webhook.endsAt === null || webhook.endsAt > now) return webhook;
+async function liveWebhook(deps: HttpDeps, request: WebhookRequest): Promise<WebhookRecord> {
+  const webhook = await findWebhook(deps, request);
+  const { id, endsAt } = webhook;
+  if (endsAt === null || endsAt > deps.clock.now()) return webhook;
   throw new AppError(
     'webhook_disabled',
     `The inbox of the webhook ${quoted(id)} has expired or was deleted, and the webhook ended with it. Register a new one with POST /v1/webhooks.`,
@@ -293,11 +276,12 @@ async function requireLive(
 }
 
 /** @throws AppError `not_found`; `webhook_disabled`, also if its owner disabled it */
-async function requireEnabled(deps: HttpDeps, accountId: string, id: string): Promise<void> {
-  if ((await requireLive(deps, accountId, id)).enabled) return;
+async function enabledWebhook(deps: HttpDeps, request: WebhookRequest): Promise<WebhookRecord> {
+  const webhook = await liveWebhook(deps, request);
+  if (webhook.enabled) return webhook;
   throw new AppError(
     'webhook_disabled',
-    `The webhook ${quoted(id)} is disabled. Enable it first: PATCH /v1/webhooks/{id} with {"enabled": true}.`,
+    `The webhook ${quoted(webhook.id)} is disabled. Enable it first: PATCH /v1/webhooks/{id} with {"enabled": true}.`,
   );
 }
 

@@ -31,7 +31,6 @@ interface DelivererDeps extends EventBodyDeps {
   retryDelays?: readonly number[] | undefined;
 }
 
-/** Delivers webhooks at least once. */
 export class Deliverer extends DueLoop {
   protected readonly what = 'Webhook deliveries';
   readonly #deps: DelivererDeps;

@@ -7,7 +7,6 @@ import type { ScheduleClock } from './schedule-clock.ts';
 const IDLE_POLL_MS = 1_000;
 /** Pause when rows are due but none was claimed: no attempt is free, or they are being cancelled. */
 const NOTHING_CLAIMED_MS = 100;
-/** Pause after a failure of the store. */
 const STORAGE_PAUSE_MS = 1_000;
 /** How long a stop waits for attempts in progress. The whole process has ten seconds. */
 const STOP_GRACE_MS = 5_000;
@@ -35,7 +34,6 @@ export abstract class DueLoop {
     this.signal = this.#aborting.signal;
   }
 
-  /** Subject of sentences in the log. */
   protected abstract readonly what: string;
   /** @returns when the next row is due, or an earlier time; null if none is */
   protected abstract nextAt(now: number): Promise<number | null>;
@@ -91,7 +89,6 @@ export abstract class DueLoop {
     unsubscribe();
   }
 
-  /** @returns milliseconds to wait before the next call */
   async #claimDue(): Promise<number> {
     const now = await this.#deps.schedule.read();
     const nextAt = await this.nextAt(now);

@@ -5,9 +5,9 @@ import type { FullMessageRecord } from '../messages/records.ts';
 import type { Store } from '../store.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
 
-/** Limit of the HTML and the text body together, bytes of UTF-8. */
+/** Of the HTML and the text body together, bytes of UTF-8. */
 export const MAX_BODY_BYTES = 256 * 1024;
-/** Limit of the subject and of each list (recipients, links, attachments, codes), bytes of UTF-8 JSON. */
+/** Of the subject and of each list (recipients, links, attachments, codes), bytes of UTF-8 JSON. */
 export const MAX_PART_BYTES = 64 * 1024;
 
 export type PayloadMessage = Pick<
@@ -35,12 +35,7 @@ export function messageReceived(
 function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: string) {
   const { summary, content } = message;
   const url = `${publicUrl}/v1/inboxes/${message.inboxId}/messages/${message.id}`;
-  let truncated = message.isPartial === true;
-  const note = <T>(kept: { value: T; cut: boolean }): T => {
-    truncated ||= kept.cut;
-    return kept.value;
-  };
-  const bodies = note(cutBodies(content.text, content.html));
+  const cutter = new Cutter();
   const attachments = content.attachments.map(({ message: _, ...part }) => ({
     ...part,
     url: `${url}/attachments/${encodeURIComponent(part.id)}`,
@@ -49,53 +44,51 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
   const { from, preview, attachmentCount, inlineCount, via } = summary;
   const fields = {
     ...{ id, inboxId, receivedAt, size, from, preview, attachmentCount, inlineCount },
-    to: note(cutList(summary.to)),
-    cc: note(cutList(summary.cc)),
-    subject: note(cutText(summary.subject, MAX_PART_BYTES)),
+    to: cutter.list(summary.to),
+    cc: cutter.list(summary.cc),
+    subject: cutter.text(summary.subject, MAX_PART_BYTES),
     hasAttachments: attachmentCount > 0,
-    codes: note(cutList(summary.codes)),
+    codes: cutter.list(summary.codes),
     // Not their current values: the body must be the same in all attempts.
     ...{ readAt: null, tags: [] },
     ...(via && { via }),
-    ...(message.isToOther && { rcptTo: note(cutList(message.rcptTo)) }),
-    ...bodies,
-    links: note(cutList(content.links)),
-    attachments: note(cutList(attachments)),
+    ...(message.isToOther && { rcptTo: cutter.list(message.rcptTo) }),
+    ...cutter.bodies(content),
+    links: cutter.list(content.links),
+    attachments: cutter.list(attachments),
   };
-  // After the other fields, because `note` sets `truncated`.
-  return { ...fields, truncated, url };
+  return { ...fields, truncated: cutter.hasCut || message.isPartial === true, url };
 }
 
-/** Each body may use half of the limit, and what the other one leaves of it. */
-function cutBodies(text: string | null, html: string | null) {
-  const textBytes = Buffer.byteLength(text ?? '');
-  const htmlBytes = Buffer.byteLength(html ?? '');
-  const half = MAX_BODY_BYTES / 2;
-  const textLimit = Math.max(half, MAX_BODY_BYTES - htmlBytes);
-  const htmlLimit = Math.max(half, MAX_BODY_BYTES - textBytes);
-  return {
-    value: {
-      html: html === null ? null : cutText(html, htmlLimit).value,
-      text: text === null ? null : cutText(text, textLimit).value,
-    },
-    cut: textBytes > textLimit || htmlBytes > htmlLimit,
-  };
-}
+class Cutter {
+  hasCut = false;
 
-/** The longest prefix of whole code points within `maxBytes` of UTF-8. */
-function cutText(text: string, maxBytes: number): { value: string; cut: boolean } {
-  if (Buffer.byteLength(text) <= maxBytes) return { value: text, cut: false };
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
-  return { value: text.slice(0, read), cut: true };
-}
+  /** Each body may use half of the limit, and what the other one leaves of it. */
+  bodies({ text, html }: PayloadMessage['content']): { text: string | null; html: string | null } {
+    const limitBeside = (other: string | null): number =>
+      Math.max(MAX_BODY_BYTES / 2, MAX_BODY_BYTES - Buffer.byteLength(other ?? ''));
+    return {
+      html: html === null ? null : this.text(html, limitBeside(text)),
+      text: text === null ? null : this.text(text, limitBeside(html)),
+    };
+  }
 
-function cutList<T>(items: readonly T[]): { value: T[]; cut: boolean } {
-  let bytes = 0;
-  const tooMany = items.findIndex((item) => {
-    bytes += Buffer.byteLength(JSON.stringify(item)) + 1;
-    return bytes > MAX_PART_BYTES;
-  });
-  return tooMany === -1 ? { value: [...items], cut: false } : { value: items.slice(0, tooMany), cut: true };
+  text(text: string, maxBytes: number): string {
+    if (Buffer.byteLength(text) <= maxBytes) return text;
+    this.hasCut = true;
+    const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
+    return text.slice(0, read);
+  }
+
+  list<T>(items: readonly T[]): T[] {
+    let bytes = 0;
+    const tooMany = items.findIndex((item) => {
+      bytes += Buffer.byteLength(JSON.stringify(item)) + 1;
+      return bytes > MAX_PART_BYTES;
+    });
+    this.hasCut ||= tooMany >= 0;
+    return items.slice(0, tooMany < 0 ? items.length : tooMany);
+  }
 }
 
 export interface EventBodyDeps {

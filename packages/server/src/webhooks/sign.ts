@@ -17,7 +17,6 @@ interface SignedContent {
   secrets: readonly string[];
 }
 
-/** A receiver accepts a delivery if one signature matches its secret. */
 export function signatureHeaders({ id, timestampSeconds, body, secrets }: SignedContent) {
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');

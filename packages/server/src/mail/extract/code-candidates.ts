@@ -3,7 +3,6 @@ const MAX_CANDIDATES = 200;
 /** Different numbers of one length without a word between them that are a list. */
 const LIST_FROM = 3;
 
-/** Characters that distinguish a token from a plain word. */
 const TELLING = /\d|[A-Z]{3}|-[a-z]{3,12}-[a-z]/g;
 const PART = /[0-9A-Za-z]/;
 const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/y;

@@ -23,7 +23,6 @@ export const RECORD_SUBJECT =
 export const YOUR_CODE_IS =
   /(?:^|\s)(?:your|deine?|ihre?|votre|ton|tu|su|il tuo|o seu|uw|je|jouw|din|ditt|twój|váš|ваш)\s+(?:(?:verif|secur|access|log-?in|sign-?in|one-?time|onetime|pass)\p{L}*\s+)?(?:(?:bestätigungs|verifi\p{L}{1,10}|sicherheits|zugangs|anmelde|login|verifierings|bekräftelse|bekræftelses|bekreftelses)-?)?(?:code|código|codice|kode?|код|kód)(?:\s(?:d[ei]\s(?:vérif|verif|sécur|segur|sicur|acc)|weryf|подтвержд|підтвердж)\p{L}*)?\s*(?::|(?:is|lautet|ist|est|es|è|é|to|är|er|je)\b)[\s:*"„“]*$/iu;
 
-/** Phrases that present the following text: "Here you go:". */
 export const PRESENTED =
   /(?:here (?:you (?:go|are)|it is)|there you go|(?:bitte|hier)[ ,]*(?:schön|sehr|bitte)?|(?:et )?voil[àa]|l[ea] voici|aqu[ií] (?:l[oa] )?(?:tien[a-z]+|está|vai)|eccol[oa]|ecco (?:qui|a te)|als(?:je|tu)blieft|varsågod|værså?god?|ole hyvä|proszę|prosím|tessék|poftim|iată|ορίστε|вот(?: он)?|держите|ось(?: він)?|işte|buyur(?:un)?|تفضل|הנה|यह रहा|ini dia|どうぞ|こちらです)\s?[:：][\s*]*$/i;
 

@@ -56,7 +56,6 @@ const WORD = /[\p{L}\p{M}\p{N}]+|№|#(?!>)|©/gu;
 const SENTENCE_END = /[.!?](?=\s)|[。！？।۔]|\n\s*\n|(?<=[:：][ \t]?[\w-]{0,30}\d{4}[\w-]{0,30})[ \t]*\n/;
 const SIGNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/;
 
-/** A candidate with the text around it. */
 export interface Setting {
   candidate: Candidate;
   /** It is the only word on its line. */
@@ -190,7 +189,6 @@ function pointsBefore(setting: Setting): number | undefined {
   return undefined;
 }
 
-/** "Discount code", "code of the building". */
 const isCodeOfOther = (words: readonly string[], at: number): boolean =>
   isOther(kindAt(words, at - 1)) || isOther(kindOfWord(nextNoun(words, at)));
 
@@ -198,7 +196,6 @@ function namesOther(words: readonly string[], at: number): boolean {
   const kind = kindAt(words, at);
   if (isOther(kind)) return true;
   if (kind !== 'label' && kind !== 'number') return false;
-  // "Kod SMS", "code from the SMS"
   if (isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)))) return false;
   // Near the verb "enter", a label or "number" does not name another number: "on the page, enter", "the number to enter".
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));

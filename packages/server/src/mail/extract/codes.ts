@@ -30,7 +30,6 @@ import { NOT_VERIFY } from './link-words.ts';
 const MAX_READ = 32 * 1024;
 const MAX_CODES = 5;
 const CONTEXT_SIDE = 40;
-/** Characters searched for words that tell what the mail is about. */
 const MAX_TOPIC = 2_048;
 /** A line with at least this many characters may continue on the next line. */
 const MIN_WRAPPED = 50;

@@ -94,7 +94,6 @@ export function filesWithoutName({ mail: { content }, parts }: LintedMail): Case
 /** Placeholders of Mustache, Jinja, ERB, JavaScript, PHP mailers and Mailchimp, and a stringified object. */
 const PLACEHOLDER =
   /\{\{[^{}\n]{1,60}\}\}|\{%[^%\n]{1,60}%\}|<%[^%\n]{1,60}%>|\$\{[\w.]{1,60}\}|%%[\w ]{1,40}%%|\*\|[\w:]{1,40}\|\*|\[object Object\]/;
-/** The same in a URL, plain or percent-encoded, and JavaScript's `undefined`. */
 const IN_ADDRESS =
   /\{\{[^{}]{1,60}\}\}|%7B%7B.{1,60}?%7D%7D|\$\{[\w.]{1,60}\}|\*\|[\w:]{1,40}\|\*|\[object(?: |%20)Object\]|^https?:\/\/undefined\b|\/undefined(?=[/?#]|$)/i;
 const GREETING =

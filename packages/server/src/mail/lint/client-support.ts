@@ -17,7 +17,6 @@ const LOSES: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 const MAX_FEATURES = 60;
-/** Line numbers per feature. */
 const MAX_LINES = 5;
 const MAX_CSS = 256 * 1024;
 const FONT_SHEET = /font|typekit/i;

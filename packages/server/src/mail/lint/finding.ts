@@ -3,7 +3,6 @@ import type { Bodies } from '../bodies.ts';
 import type { ParsedMail } from '../mail.ts';
 import type { Parts } from '../mime/parts.ts';
 
-/** A feature of HTML or CSS that the mail uses. */
 export interface UsedFeature {
   /** Part of the URL `https://www.caniemail.com/features/…`. */
   slug: string;
@@ -20,7 +19,6 @@ export interface LintedMail {
   mail: ParsedMail;
   /** Places of the HTML that break a rule, by the name of the rule. */
   places: ReadonlyMap<string, readonly string[]>;
-  /** URLs in the HTML. */
   urls: readonly string[];
   features: readonly UsedFeature[];
 }

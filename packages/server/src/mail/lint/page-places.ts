@@ -42,7 +42,6 @@ const NOWHERE = /^(?:#|https?:\/*|mailto:|tel:)?$/;
 const IMAGE_FILE = /^\S{1,200}\.(?:png|jpe?g|gif|svg|webp|bmp)$/i;
 const ONE_PIXEL = /^\s*[01](?:px)?\s*$/;
 const DIRECTION = /^\s*(?:ltr|rtl|auto)\s*$/i;
-/** Neither a space nor a zero-width character, with which preheaders are filled. */
 const VISIBLE = /[^\s\p{Cf}\p{Mn}\u115f]/u;
 const READABLE = /[\p{L}\p{N}]/u;
 const HIDING =
@@ -74,7 +73,6 @@ function luminanceOf(text: string): number | null {
 
 const contrast = (a: number, b: number): number => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 
-/** Pixels; null for a relative size. */
 function pixels(size: string): number | null {
   const [, number, unit] = /^(\d*\.?\d+)\s*(px|pt)?$/i.exec(size.trim()) ?? [];
   if (number === undefined || (unit === undefined && Number(number) !== 0)) return null;

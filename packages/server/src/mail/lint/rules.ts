@@ -6,7 +6,6 @@ import * as header from './header-checks.ts';
 
 /* To add a rule, add a row. Rules must report nothing for a well-made mail. */
 
-/** The places that `page-places.ts` has found. */
 const ofPage: Check = ({ places }, rule) => places.get(rule) ?? [];
 
 // biome-ignore format: a table

@@ -36,7 +36,6 @@ export interface LinkFilter {
 /** Folds each text once, when it is first compared: folding costs fifty times as much as searching. */
 export class ComparedContent {
   readonly links: readonly MailLink[];
-  /** Approximate number of characters in memory. */
   readonly length: number;
   #text: string;
   #page: string;

@@ -14,7 +14,6 @@ export interface Filters {
   link?: boolean | LinkFilter | undefined;
 }
 
-/** The part of a message that is compared without its content. */
 export interface MessageHead {
   summary: MailSummary;
   rcptTo: readonly string[];
@@ -36,7 +35,6 @@ export const needsContent = ({ text, link }: Filters): boolean => text !== undef
 
 const mailbox = ({ name, address }: MailAddress): string => (name === '' ? address : `${name} <${address}>`);
 
-/** `any` is all of them. */
 export type HeadField = 'any' | 'from' | 'to' | 'cc' | 'rcptTo' | 'subject';
 
 function textsOf(field: HeadField, { summary, rcptTo }: MessageHead): readonly string[] {

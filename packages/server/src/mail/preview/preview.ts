@@ -97,7 +97,6 @@ class PageWriter extends TagReader {
     this.replace(this.tagStart, end, `<${tag}${written.join('')}${isClosed ? '/' : ''}>`);
   }
 
-  /** Maps `cid:` URLs to URLs of the mail's images, and counts remote resources. */
   private localImages(): Map<string, string> {
     const changed = new Map<string, string>();
     for (const [name, value] of this.attributes) {
@@ -120,7 +119,6 @@ class PageWriter extends TagReader {
   }
 }
 
-/** Offset after the document type, which only blanks and comments may precede; 0 without one. */
 function doctypeEnd(html: string): number {
   let at = html.length - html.trimStart().length;
   while (html.startsWith('<!--', at)) {

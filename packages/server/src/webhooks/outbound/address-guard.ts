@@ -42,39 +42,27 @@ class AddressRefusedError extends Error {
 export function isAllowedAddress(ip: string, allow: readonly Cidr[]): boolean {
   if (isIP(ip) === 0 || ip.includes('%')) return false;
   const address = ipaddr.parse(ip);
-  return isPublic(address) || allow.some((network) => contains(network, address));
+  const isInside = (network: Cidr) =>
+    network.address.kind() === address.kind() && address.match([network.address, network.prefixLength]);
+  return isPublic(address) || allow.some(isInside);
 }
 
-function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-  if (address.range() !== 'unicast') return false;
-  if (address.kind() === 'ipv4') return true;
-  return address.match(GLOBAL_UNICAST) && !isIsatap(address);
-}
+const isPublic = (address: Cidr['address']): boolean =>
+  address.range() === 'unicast' &&
+  (address.kind() === 'ipv4' || (address.match(GLOBAL_UNICAST) && !isIsatap(address)));
 
 /** RFC 5214 section 6.1: the interface identifier is 0000:5efe or 0200:5efe and an IPv4 address. */
-function isIsatap(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+function isIsatap(address: Cidr['address']): boolean {
   const bytes = address.toByteArray();
   return ((bytes[8] ?? 0) & 0xfd) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
 }
 
-function contains(network: Cidr, address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-  return network.address.kind() === address.kind() && address.match([network.address, network.prefixLength]);
-}
-
 /** Parses networks in CIDR form, separated by commas or white space. @throws Error that lists every invalid one */
 export function parseCidrs(text: string): Cidr[] {
-  const problems: string[] = [];
-  const networks = text
-    .split(/[\s,]+/)
-    .filter((piece) => piece !== '')
-    .flatMap((piece) => {
-      const parsed = parseCidr(piece);
-      if (typeof parsed !== 'string') return [parsed];
-      problems.push(parsed);
-      return [];
-    });
+  const parsed = (text.match(/[^\s,]+/g) ?? []).map(parseCidr);
+  const problems = parsed.filter((one) => typeof one === 'string');
   if (problems.length > 0) throw new Error(problems.join('; '));
-  return networks;
+  return parsed.filter((one) => typeof one !== 'string');
 }
 
 /** @returns the network, or a sentence about what is wrong with it */
@@ -156,25 +144,20 @@ export function readUrl(text: string): URL {
 const shownUrl = (text: string): string =>
   text.includes('@') ? 'The given text' : quoted(text.replace(/[?#].*/s, '…'));
 
-function isAllowedPort(text: string): boolean {
-  const port = Number(text);
-  return text === '' || port === 80 || port === 443 || (port >= 1024 && !REFUSED_PORTS.has(port));
-}
+const isAllowedPort = (text: string): boolean =>
+  ['', '80', '443'].includes(text) || (Number(text) >= 1024 && !REFUSED_PORTS.has(Number(text)));
 
 const refused = (sentence: string, cause?: unknown): AppError =>
   new AppError('webhook_url_refused', sentence, {}, { cause });
 
-/** Without the brackets of an IPv6 literal. */
 const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
 
-/** @throws AddressRefusedError if the host is an IP address that is not allowed */
 export function requireAllowedLiteral(url: URL, allow: readonly Cidr[]): void {
   const host = hostOf(url);
   if (isIP(host) === 0 || isAllowedAddress(host, allow)) return;
   throw new AddressRefusedError(`The address ${host} is not public. ${howToAllow(host)}`);
 }
 
-/** @throws AddressRefusedError if any address of the host is not allowed */
 async function findAllowed(host: string, settings: GuardSettings): Promise<string[]> {
   const { allow, resolve, namesAddresses = false } = settings;
   const addresses = await resolve(host);
@@ -190,9 +173,8 @@ async function findAllowed(host: string, settings: GuardSettings): Promise<strin
 }
 
 /** @param ip an address whose network serves as the example */
-function howToAllow(ip?: string): string {
-  const example =
-    ip === undefined || isIP(ip) === 0 ? '' : `, for instance ${ip}/${isIP(ip) === 4 ? 32 : 128}`;
+function howToAllow(ip = ''): string {
+  const example = isIP(ip) === 0 ? '' : `, for instance ${ip}/${isIP(ip) === 4 ? 32 : 128}`;
   return `Webhooks are sent to public addresses only, unless the operator allows their network with MAYFLY_WEBHOOK_ALLOW${example}.`;
 }
 

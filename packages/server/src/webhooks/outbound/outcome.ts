@@ -13,7 +13,6 @@ export type AttemptErrorCode =
   | 'bad_answer'
   /** No status within the time limit. */
   | 'timeout'
-  /** A response other than 2xx. */
   | 'redirect'
   | 'status'
   /** Mayfly aborted the attempt; it says nothing about the endpoint and is not counted. */
@@ -29,10 +28,8 @@ export interface AttemptOutcome {
   ok: boolean;
   /** Null without a response. */
   status: number | null;
-  /** The header as received. */
   retryAfter: string | null;
   durationMs: number;
-  /** Null if `ok`. */
   error: AttemptError | null;
   /** Start of the response body, untrusted, without control characters; '' if there is none or it is compressed. */
   responseStart: string;
@@ -53,7 +50,6 @@ const CONNECT_SENTENCES: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'The connection could not be established in time.',
 };
 
-/** Codes of node:dns. */
 const DNS_CODES =
   /^(ENOTFOUND|ENODATA|EAI_\w+|ETIMEOUT|E?SERVFAIL|E?REFUSED|ECANCELLED|EBAD\w+|EFORMERR|ENOTIMP)$/;
 

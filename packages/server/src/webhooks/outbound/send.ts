@@ -12,7 +12,6 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 4000;
 /** After this many requests, the next one opens a new connection, whose address is checked again. */
 const REQUESTS_PER_CONNECTION = 100;
-/** Bytes of a response body that the delivery log keeps. */
 export const RESPONSE_START_BYTES = 1024;
 /** Bytes of a response body that are read so that its connection can be reused; a longer body closes it. */
 const RESPONSE_READ_BYTES = 64 * 1024;
@@ -109,7 +108,6 @@ export function createSender({
         ended.abort();
       }
     },
-    /** Aborts attempts in progress. Safe to call twice. */
     async close(): Promise<void> {
       closing.abort();
       await (await opened)?.agent.destroy();
@@ -135,9 +133,7 @@ async function readStart(answer: Dispatcher.ResponseData): Promise<string> {
       read += chunk.length;
       if (read > RESPONSE_READ_BYTES) break;
     }
-  } catch {
-    // Keep what was received.
-  }
+  } catch {}
   if ((headerOf(answer, 'content-encoding') ?? 'identity') !== 'identity') return '';
   // `stream` omits an incomplete character at the end.
   const text = new TextDecoder().decode(Buffer.concat(kept), { stream: true });

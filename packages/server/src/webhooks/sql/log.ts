@@ -21,7 +21,6 @@ export type AttemptRecord = Omit<DeliveryAttempt, 'at'> & { at: number };
 export type DeliveryRecord = Omit<WebhookDelivery, 'createdAt' | 'nextAttemptAt' | 'attempts'> & {
   webhookId: string;
   createdAt: number;
-  /** Time of the schedule clock. */
   nextAttemptAt: number | null;
   attempts: AttemptRecord[];
 };
@@ -62,7 +61,7 @@ async function readDeliveries(db: Db, which: Sql): Promise<DeliveryRecord[]> {
   return rows.map((row) => ({ ...row, attempts: JSON.parse(row.attempts) }));
 }
 
-/** Deliveries of a webhook of the account, also for a day after the webhook has ended. */
+/** Also for a day after the webhook has ended. */
 const ofWebhook = (accountId: string, webhookId: string, now: number): Sql =>
   sql`w.id = ${webhookId} and w.account_id = ${accountId} and w.ends_at > ${now - TOMBSTONE_MS}`;
 
@@ -113,7 +112,6 @@ export const log = {
       ),
   ),
 
-  /** @returns undefined if there is no such live webhook */
   addTest: write(
     async (
       tx,

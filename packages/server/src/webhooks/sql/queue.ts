@@ -31,11 +31,9 @@ export interface ClaimedDelivery extends LeasedDelivery {
   attemptNumber: number;
   /** Nobody else attempts the delivery before. Identifies the claim when its result is recorded. */
   leasedUntil: number;
-  /** Whether it counts against {@link ClaimLimits.prompt}. */
   prompt: boolean;
 }
 
-/** How many deliveries of prompt and other webhooks a claim may take. */
 export interface ClaimLimits {
   prompt: number;
   other: number;
@@ -184,7 +182,6 @@ async function claimSome(
 }
 
 export const queue = {
-  /** Leases due deliveries, and cancels those of disabled or ended webhooks. */
   claim: write(
     async (
       tx,
@@ -201,7 +198,6 @@ export const queue = {
     { keepsInboxes: true },
   ),
 
-  /** The earliest time at which a claim may find a delivery; null when none is pending. */
   nextAt: read(async (db, schedule: number): Promise<number | null> => {
     // One subquery for each value of `prompt`, because the index begins with that column.
     const first = await db.first<{ woken: number | null; prompt: number | null; other: number | null }>(

@@ -10,13 +10,11 @@ export interface AttemptResult {
   leasedUntil: number;
   /** The attempt to log; null if none was made because the message no longer exists. */
   attempt: AttemptRecord | null;
-  /** `at` is a time of the schedule. */
   next:
     | { state: 'pending'; at: number }
     | { state: Exclude<DeliveryState, 'pending'>; reason: string | null };
 }
 
-/** Failures of a webhook since its last success. */
 export interface FailureStreak {
   failingSince: number | null;
   failedAttempts: number;
@@ -25,7 +23,6 @@ export interface FailureStreak {
 /** A webhook is prompt after a 2xx response within this time. */
 export const PROMPT_MS = 2_000;
 
-/** Newest attempts that the log of a delivery keeps; replays add more. */
 const MAX_LOGGED = 100;
 
 /** Pause of a failing webhook, longer after each failure: otherwise its queue would be sent at full speed. */

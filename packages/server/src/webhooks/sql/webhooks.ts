@@ -45,10 +45,8 @@ const toWebhook = (row: WebhookRow): WebhookRecord => ({
 const ofAccount = (accountId: string, webhookId: string, at: number): Sql =>
   sql`id = ${webhookId} and account_id = ${accountId} and ends_at > ${at}`;
 
-/** Secrets that sign at the same time. */
 const MAX_SECRETS = 10;
 
-/** The stored list has the newest first. */
 interface StoredSecret {
   secret: string;
   /** Null for the newest. */
@@ -211,7 +209,6 @@ export const webhooks = {
     { mayUseReserve: true },
   ),
 
-  /** Disables a webhook; the next claim cancels its pending deliveries. */
   disable: write(
     async (tx, webhookId: string, reason: string): Promise<void> => {
       await tx.run(
