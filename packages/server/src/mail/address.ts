@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer';
 import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 
@@ -21,21 +22,19 @@ export interface AddressOptions {
   smtputf8?: boolean;
 }
 
-const DOT_STRING = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
-const DOT_STRING_UTF8 =
+const DOT_STRING =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10FFFF}-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10FFFF}-]+)*$/u;
-const QUOTED = /^"((?:[ !#-[\]-~]|\\[ -~])*)"$/;
-const QUOTED_UTF8 = /^"((?:[ !#-[\]-~\u{80}-\u{10FFFF}]|\\[ -~])*)"$/u;
+const QUOTED = /^"((?:[ !#-[\]-~\u{80}-\u{10FFFF}]|\\[ -~])*)"$/u;
 /** Characters that no mail address may contain: controls, separators, lone surrogates. */
 const NEVER = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u;
 const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/;
 /** A source route, `@one,@two:`, to be accepted and ignored (RFC 5321 section 4.1.1.3). */
 export const SOURCE_ROUTE = /^@[^\s:@,]+(?:,@[^\s:@,]+)*:/;
 
-function readLocal(text: string, smtputf8: boolean): string | undefined {
+function readLocal(text: string): string | undefined {
   if (Buffer.byteLength(text) > MAX_LOCAL_OCTETS) return undefined;
-  if ((smtputf8 ? DOT_STRING_UTF8 : DOT_STRING).test(text)) return text.normalize('NFC');
-  const quoted = (smtputf8 ? QUOTED_UTF8 : QUOTED).exec(text)?.[1];
+  if (DOT_STRING.test(text)) return text.normalize('NFC');
+  const quoted = QUOTED.exec(text)?.[1];
   return quoted?.replaceAll(/\\(.)/g, '$1').normalize('NFC');
 }
 
@@ -45,13 +44,11 @@ function isAddressLiteral(inner: string): boolean {
   return /^ipv6:[^%]*$/i.test(inner) && isIPv6(inner.slice('ipv6:'.length));
 }
 
-function readDomain(text: string, smtputf8: boolean): string | undefined {
+function readDomain(text: string): string | undefined {
   if (text.startsWith('[') && text.endsWith(']')) {
     return isAddressLiteral(text.slice(1, -1)) ? text.toLowerCase() : undefined;
   }
-  const isAscii = /^[!-~]*$/.test(text);
-  if (!isAscii && !smtputf8) return undefined;
-  const domain = isAscii ? text.toLowerCase() : domainToASCII(text.normalize('NFC'));
+  const domain = isAscii(Buffer.from(text)) ? text.toLowerCase() : domainToASCII(text.normalize('NFC'));
   if (domain.length === 0 || domain.length > MAX_DOMAIN_OCTETS) return undefined;
   const labels = domain.split('.');
   return labels.every((label) => label.length <= MAX_LABEL_OCTETS && LABEL.test(label)) ? domain : undefined;
@@ -71,18 +68,19 @@ function atSign(path: string): number {
  * allows only in headers. @returns undefined when the text is not exactly one address
  */
 export function parseAddress(text: string, options: AddressOptions = {}): ParsedAddress | undefined {
-  const smtputf8 = options.smtputf8 === true;
   let path = text;
   if (path.startsWith('<')) {
     if (!path.endsWith('>')) return undefined;
     path = path.slice(1, -1);
     path = path.slice(SOURCE_ROUTE.exec(path)?.[0].length ?? 0);
   }
-  if (NEVER.test(path) || Buffer.byteLength(path) > MAX_ADDRESS_OCTETS) return undefined;
+  const bytes = Buffer.from(path);
+  if (NEVER.test(path) || bytes.length > MAX_ADDRESS_OCTETS) return undefined;
+  if (!options.smtputf8 && !isAscii(bytes)) return undefined;
   const at = atSign(path);
   if (at < 1) return undefined;
-  const local = readLocal(path.slice(0, at), smtputf8);
-  const domain = readDomain(path.slice(at + 1), smtputf8);
+  const local = readLocal(path.slice(0, at));
+  const domain = readDomain(path.slice(at + 1));
   return local === undefined || domain === undefined ? undefined : { local, domain };
 }
 
@@ -93,7 +91,7 @@ export function inboxAddress(parsed: ParsedAddress): string {
   const plus = parsed.local.indexOf('+');
   const base = plus > 0 ? parsed.local.slice(0, plus) : parsed.local;
   const local = base.toLowerCase().normalize('NFC');
-  const written = DOT_STRING_UTF8.test(local) ? local : `"${local.replaceAll(/["\\]/g, '\\$&')}"`;
+  const written = DOT_STRING.test(local) ? local : `"${local.replaceAll(/["\\]/g, '\\$&')}"`;
   return `${written}@${parsed.domain}`;
 }
 

@@ -26,6 +26,7 @@ const DATA_SUBTYPES = new Set(
 );
 const MAYBE_EMPTY_BYTES = 1_024;
 
+/** Decides the role of each part, and lists the parts by role. */
 export function sortParts(source: Buffer, root: Part): Bodies {
   const bodies: Bodies = { text: [], html: [], attachments: [] };
   sort(root, false);
@@ -33,6 +34,7 @@ export function sortParts(source: Buffer, root: Part): Bodies {
 
   function sort(part: Part, isBeside: boolean): void {
     if (part.children.length === 0) place(part, isBeside);
+    else part.role = 'multipart';
     const shown = part.type === 'multipart/related' ? relatedRoot(part) : undefined;
     for (const child of part.children) {
       sort(child, isBeside || (shown !== undefined && child !== shown && !completes(child, shown)));
@@ -42,8 +44,10 @@ export function sortParts(source: Buffer, root: Part): Bodies {
   function place(part: Part, isBeside: boolean): void {
     const kind = isBeside ? undefined : kindOf(part);
     const hasBody = bodies.text.length + bodies.html.length > 0;
-    if (kind === undefined || !isBody(part, kind, hasBody)) bodies.attachments.push(part);
-    else if (!isEmpty(source, part)) bodies[kind].push(part);
+    if (kind === undefined || !isBody(part, kind, hasBody)) part.role = 'attachment';
+    else if (!isEmpty(source, part)) part.role = kind;
+    if (part.role === 'attachment') bodies.attachments.push(part);
+    else if (part.role === kind) bodies[kind].push(part);
   }
 }
 

@@ -15,17 +15,15 @@ export function headersAt(beginning: Buffer): MailHeader[] {
   return new MessageFields(beginning, readHeader(beginning).fields).headers;
 }
 
-interface Field {
+interface Field extends MailHeader {
   key: string;
-  /** Unfolded, one character per byte. */
+  /** The unfolded value, one character per byte. */
   written: string;
-  value: string;
 }
 
 export class MessageFields {
   isCut = false;
   readonly cutLists = new Set<string>();
-  readonly headers: MailHeader[] = [];
   private readonly fields: Field[] = [];
 
   constructor(source: Buffer, ranges: readonly FieldRange[]) {
@@ -36,8 +34,14 @@ export class MessageFields {
       if (size > left) this.isCut = true;
       const kept = Math.max(left, FIELD_NAMES.has(key) ? MIN_FIELD_BYTES : 0);
       left = Math.max(0, left - size);
-      if (kept > 0) this.add(name, key, fieldValue(source, range, kept));
+      if (kept === 0) continue;
+      const written = fieldValue(source, range, kept);
+      this.fields.push({ name, key, written, value: oneLine(decodeHeaderText(written)) });
     }
+  }
+
+  get headers(): MailHeader[] {
+    return this.fields.map(({ name, value }) => ({ name, value }));
   }
 
   first(key: string): string {
@@ -73,12 +77,6 @@ export class MessageFields {
       inReplyTo: cut(this.first('in-reply-to'), MAX_ID) || null,
       references: messageIds(this.first('references')),
     };
-  }
-
-  private add(name: string, key: string, written: string): void {
-    const value = oneLine(decodeHeaderText(written));
-    this.headers.push({ name, value });
-    this.fields.push({ key, written, value });
   }
 
   private parse(key: string, written: string): MailAddress[] {

@@ -6,45 +6,34 @@ import type { PartIndex } from './mime/part-index.ts';
 export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
 export interface FullJson {
-  head: string;
+  /** The fields before those of the content. */
+  head: object;
   attachmentsUrl: string;
 }
 
+/** UTF-8 JSON of a message. Strings that exceed {@link MAX_STRING_BYTES} together are cut, and `truncated` says so. */
 export function fullJson(
   { content, index }: Pick<ParsedMail, 'content' | 'index'>,
   { head, attachmentsUrl }: FullJson,
 ): readonly Uint8Array[] {
-  const json = new JsonPieces(MAX_STRING_BYTES);
-  json.add(`${head.slice(0, -1)},`);
-  json.writeFields(contentFields(content, index, attachmentsUrl));
-  json.add(json.isCut && !head.includes('"truncated":') ? ',"truncated":true}' : '}');
-  return json.finish();
+  const message = { ...head, ...contentFields(content, index, attachmentsUrl) };
+  const { pieces, isCut } = jsonPieces(message, MAX_STRING_BYTES);
+  return isCut && !('truncated' in head)
+    ? [...pieces.slice(0, -1), Buffer.from(',"truncated":true}')]
+    : pieces;
 }
 
 export function contentFields(content: MailContent, index: PartIndex | null, attachmentsUrl: string) {
+  const { htmlWords, attachments, sender, ...rest } = content;
   return {
-    replyTo: content.replyTo,
-    bcc: content.bcc,
-    sender: content.sender ?? null,
-    date: content.date,
-    rfcMessageId: content.rfcMessageId,
-    inReplyTo: content.inReplyTo,
-    references: content.references,
-    headers: content.headers,
-    html: content.html,
-    text: content.text,
-    htmlText: content.htmlText,
-    attachments: content.attachments.map(
-      ({ id, filename, contentType, parameters, size, disposition, contentId, sha256, message }) => ({
-        ...{ id, filename, contentType, parameters: parameters ?? {} },
-        ...{ size, disposition, contentId, sha256 },
-        url: `${attachmentsUrl}${encodeURIComponent(id)}`,
-        ...(message && { message }),
-      }),
-    ),
-    links: content.links,
-    images: content.images,
-    structure: structureOf(index ?? [], content.attachments),
+    ...rest,
+    sender: sender ?? null,
+    attachments: attachments.map(({ parameters, ...attachment }) => ({
+      ...attachment,
+      parameters: parameters ?? {},
+      url: `${attachmentsUrl}${encodeURIComponent(attachment.id)}`,
+    })),
+    structure: structureOf(index ?? [], attachments),
   };
 }
 
@@ -69,86 +58,38 @@ export function structureOf(index: PartIndex, attachments: readonly MailAttachme
 }
 
 const PIECE_CHARACTERS = 256 * 1024;
-/** UTF-8 JSON takes at most six bytes for a UTF-16 code unit, as in `\\u0001`. */
-const MAX_CHARACTER_BYTES = 6;
+/** Stands for a long string. No text of a mail contains it, see `clean`. */
+const LONG = '\0';
+const LONG_JSON = JSON.stringify(LONG);
 
-/** Writes JSON in pieces of UTF-8, for strings of many megabytes. */
-export class JsonPieces {
-  readonly #pieces: Buffer[] = [];
-  #text = '';
-  #left: number;
-  #isCut = false;
-
-  /** @param most total bytes for strings; a string that exceeds the rest is cut */
-  constructor(most: number) {
-    this.#left = most;
+/**
+ * UTF-8 JSON in pieces, because a string of many megabytes would exceed the heap of a worker. The last piece is the
+ * closing brace.
+ * @param maxBytes of the whole; strings beyond {@link PIECE_CHARACTERS} that exceed the rest are cut
+ */
+export function jsonPieces(value: object, maxBytes: number): { pieces: Buffer[]; isCut: boolean } {
+  const long: string[] = [];
+  const json = JSON.stringify(value, (_, one) => {
+    const isLong = typeof one === 'string' && one.length > PIECE_CHARACTERS;
+    if (isLong) long.push(one);
+    return isLong ? LONG : one;
+  });
+  let left = maxBytes - Buffer.byteLength(json);
+  const pieces: Buffer[] = [];
+  for (const [at, between] of json.slice(0, -1).split(LONG_JSON).entries()) {
+    if (at > 0) pieces.push(Buffer.from('"'), ...piecesOf(long[at - 1] ?? ''), Buffer.from('"'));
+    pieces.push(Buffer.from(between));
   }
+  return { pieces: [...pieces, Buffer.from('}')], isCut: left < 0 };
 
-  get isCut(): boolean {
-    return this.#isCut;
-  }
-
-  add(text: string): void {
-    this.#text += text;
-    if (this.#text.length >= PIECE_CHARACTERS) this.#flush();
-  }
-
-  write(value: unknown): void {
-    if (typeof value === 'string') this.#writeString(value);
-    else if (Array.isArray(value)) {
-      this.add('[');
-      for (const [at, item] of value.entries()) {
-        if (at > 0) this.add(',');
-        this.write(item);
-      }
-      this.add(']');
-    } else if (typeof value === 'object' && value !== null) {
-      this.add('{');
-      this.writeFields(value);
-      this.add('}');
-    } else this.add(JSON.stringify(value ?? null));
-  }
-
-  writeFields(fields: object): void {
-    let separator = '';
-    for (const [key, value] of Object.entries(fields)) {
-      if (value === undefined) continue;
-      this.add(`${separator}${JSON.stringify(key)}:`);
-      this.write(value);
-      separator = ',';
+  function* piecesOf(text: string): Generator<Buffer> {
+    for (let at = 0, end = 0; at < text.length; at = end) {
+      end = endOfPiece(text, at);
+      const piece = Buffer.from(JSON.stringify(text.slice(at, end)).slice(1, -1));
+      left -= piece.length;
+      if (left < 0) return;
+      yield piece;
     }
-  }
-
-  finish(): readonly Buffer[] {
-    this.#flush();
-    return this.#pieces;
-  }
-
-  #writeString(value: string): void {
-    if (value.length <= PIECE_CHARACTERS && this.#left >= value.length * MAX_CHARACTER_BYTES) {
-      const json = JSON.stringify(value);
-      this.#left -= json.length;
-      this.add(json);
-      return;
-    }
-    this.add('"');
-    for (let at = 0; at < value.length; ) {
-      const end = endOfPiece(value, at);
-      const json = JSON.stringify(value.slice(at, end)).slice(1, -1);
-      this.#left -= Buffer.byteLength(json);
-      if (this.#left < 0) {
-        this.#isCut = true;
-        break;
-      }
-      this.add(json);
-      at = end;
-    }
-    this.add('"');
-  }
-
-  #flush(): void {
-    if (this.#text !== '') this.#pieces.push(Buffer.from(this.#text));
-    this.#text = '';
   }
 }
 

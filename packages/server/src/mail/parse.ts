@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { messageOf } from '../errors.ts';
 import { freeIfLarge } from '../memory.ts';
-import { type Bodies, isInline, joinTexts, sortParts } from './bodies.ts';
+import { isInline, joinTexts, sortParts } from './bodies.ts';
 import { findCodes } from './extract/codes.ts';
 import { readHtml, textOfPage, wordsOnlyInPage } from './extract/html.ts';
 import { findLinks } from './extract/links.ts';
@@ -17,13 +17,13 @@ import {
   MAX_SUBJECT,
 } from './limits.ts';
 import { type InnerMessage, type MailAttachment, NO_CONTENT, type ParsedMail } from './mail.ts';
-import { forgetUnknownCharsets } from './mime/charset.ts';
+import { charsetOf, decodeAs, forgetUnknownCharsets } from './mime/charset.ts';
 import { clean, cleanFilename, foldBlanks, oneLine } from './mime/clean.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
 import { MAX_FIELDS, readHeader } from './mime/header.ts';
 import { MAX_PARAMETERS } from './mime/parameters.ts';
-import { attachmentId, bodyBytes, bodyText, type PartIndex, type PartRole } from './mime/part-index.ts';
-import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, type Parts, readParts } from './mime/parts.ts';
+import { attachmentId, bodyBytes, type IndexedPart } from './mime/part-index.ts';
+import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, readParts } from './mime/parts.ts';
 
 const PREVIEW_SOURCE = 4_096;
 /** Bytes that {@link parseHeaderOnly} reads: few, because it may run on the main thread. */
@@ -55,8 +55,8 @@ export function readBodies(raw: Uint8Array) {
   const { root } = readParts(source);
   const bodies = sortParts(source, root);
   return {
-    text: textOf(source, bodies.text, false, new Map()),
-    html: textOf(source, bodies.html, true, new Map()),
+    text: textOf(source, bodies.text, false),
+    html: textOf(source, bodies.html, true),
     attachments: bodies.attachments.map((part, at) => ({
       id: attachmentId(at),
       contentType: part.type,
@@ -85,9 +85,8 @@ function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
   const parts = readParts(source);
   const bodies = sortParts(source, parts.root);
   const fields = new MessageFields(source, parts.header.fields);
-  const charsets = new Map<Part, string>();
-  const text = textOf(source, bodies.text, false, charsets);
-  const html = textOf(source, bodies.html, true, charsets);
+  const text = textOf(source, bodies.text, false);
+  const html = textOf(source, bodies.html, true);
   const page = html === null ? null : readHtml(html);
   const htmlText = page === null ? null : textOfPage(page);
   const attachments = bodies.attachments.map((part, at) => attachmentOf(source, part, at, readInner(part)));
@@ -110,7 +109,7 @@ function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
       attachments,
       links: findLinks(text, page, fields.first('list-unsubscribe')),
     },
-    index: indexOf(parts, bodies, charsets),
+    index: parts.all.map(indexed),
     parseError: notesOf(parts.limits, fields),
   };
 }
@@ -132,16 +131,11 @@ const contentOfHeader = (fields: MessageFields) => ({
   headers: fields.headers,
 });
 
-function textOf(
-  source: Buffer,
-  parts: readonly Part[],
-  isPage: boolean,
-  charsets: Map<Part, string>,
-): string | null {
+function textOf(source: Buffer, parts: readonly Part[], isPage: boolean): string | null {
   const texts = parts.map((part) => {
-    const { text, charset } = bodyText(source, part, part.parameters.get('charset') ?? '', isPage);
-    charsets.set(part, charset);
-    return text;
+    const bytes = bodyBytes(source, part);
+    part.charset = charsetOf(bytes, part.parameters.get('charset') ?? '', isPage);
+    return decodeAs(bytes, part.charset);
   });
   return joinTexts(texts);
 }
@@ -178,25 +172,14 @@ function contentIdOf({ contentId }: Part): string {
   return cut(oneLine(decodeHeaderText(contentId)).replace(/^<|>$/g, '').trim(), MAX_ID);
 }
 
-function indexOf({ all }: Parts, bodies: Bodies, charsets: ReadonlyMap<Part, string>): PartIndex {
-  const roles = new Map<Part, PartRole>();
-  for (const part of bodies.text) roles.set(part, 'text');
-  for (const part of bodies.html) roles.set(part, 'html');
-  for (const part of bodies.attachments) roles.set(part, 'attachment');
-  const depths = new Map<Part, number>();
-  return all.map((part) => {
-    const depth = part.parent === null ? 0 : (depths.get(part.parent) ?? 0) + 1;
-    depths.set(part, depth);
-    const { headerStart, bodyStart, bodyEnd, encoding, type } = part;
-    const role = part.children.length > 0 ? 'multipart' : (roles.get(part) ?? 'none');
-    const named = role !== 'attachment' && {
-      disposition: cut(oneLine(part.disposition), MAX_PARAMETER_VALUE) || undefined,
-      filename: cleanFilename(part.filename) ?? undefined,
-      contentId: contentIdOf(part) || undefined,
-    };
-    const charset = charsets.get(part) ?? '';
-    return { depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset, ...named };
-  });
+function indexed(part: Part): IndexedPart {
+  const { depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset } = part;
+  const named = role !== 'attachment' && {
+    disposition: cut(oneLine(part.disposition), MAX_PARAMETER_VALUE) || undefined,
+    filename: cleanFilename(part.filename) ?? undefined,
+    contentId: contentIdOf(part) || undefined,
+  };
+  return { depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset, ...named };
 }
 
 function notesOf(limits: ReadonlySet<Limit>, fields: MessageFields): string | null {

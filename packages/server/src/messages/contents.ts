@@ -236,7 +236,7 @@ export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }
       fields: { truncated?: true } = {},
     ): Promise<string | Buffer> {
       if (!message.isPartial) return JSON.stringify({ ...toMessage(message, base), ...fields });
-      const head = JSON.stringify({ ...messageHead(message, base), ...fields });
+      const head = { ...messageHead(message, base), ...fields };
       const about: FullJson = { head, attachmentsUrl: attachmentsUrl(message, base) };
       const { buffer, byteOffset, length } = await withSource(message, signal, (raw, request) =>
         parsing.run('fullJson', [raw, about], request),

@@ -141,7 +141,7 @@ export class Readings {
       this.#release(accountId, size);
       if (isKept) this.#keptBytes -= size;
     };
-    const unread = { source, size, accountId, checks };
+    const unread = { source, size, accountId, checks: Number(checks) };
     const entry = this.#add(source);
     entry.done.promise.then(leave, leave);
     this.#storing.add(entry);

@@ -225,13 +225,9 @@ export interface UnreadSource {
   source: number;
   size: number;
   accountId: string;
-  checks: boolean;
+  /** Whether the sender is checked: 1 or 0; null without a row in `unread`. */
+  checks: number | null;
 }
-
-/** Engines return numbers for what is true or false. Null without a row in `unread`. */
-type UnreadRow = Omit<UnreadSource, 'checks'> & { checks: number | null };
-
-const toUnread = (row: UnreadRow): UnreadSource => ({ ...row, checks: row.checks === 1 });
 
 /** Stores parsed content, except for sources that are deleted or have parsed content already. */
 async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
@@ -258,22 +254,20 @@ export const readings = {
   reserve: write(reserveSources, { keepsInboxes: true }),
 
   missing: read(async (db, sources: readonly number[]): Promise<UnreadSource[]> => {
-    const rows = await db.all<UnreadRow>(
+    return db.all<UnreadSource>(
       sql`select s.seq as source, s.size, coalesce(u.account_id, '') as "accountId", u.checks
         from sources s left join readings r on r.source_seq = s.seq left join unread u on u.source_seq = s.seq
         where s.seq ${anyOf(sources)} and r.source_seq is null`,
     );
-    return rows.map(toUnread);
   }),
 
   /** Unparsed sources with larger numbers than `after`, in ascending order. */
   listUnread: read(async (db, after: number, limit: number): Promise<UnreadSource[]> => {
-    const rows = await db.all<UnreadRow>(
+    return db.all<UnreadSource>(
       sql`select s.seq as source, s.size, u.account_id as "accountId", u.checks
         from unread u join sources s on s.seq = u.source_seq
         where u.source_seq > ${after} order by u.source_seq limit ${limit}`,
     );
-    return rows.map(toUnread);
   }),
 
   load: read(async (db, source: number): Promise<{ raw: Uint8Array; envelope: MailEnvelope } | undefined> => {

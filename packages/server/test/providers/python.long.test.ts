@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InboundMail, OutcomeEvent, Posting } from '../../../providers/src/provider.ts';
 import { SES } from '../../../providers/src/ses/index.ts';
 import { TWILIO } from '../../../providers/src/twilio/index.ts';
-import { AREA_CODES, newPhoneLocalPart } from '../../src/mail/phone-number.ts';
+import { AREA_CODES, newPhoneLocalPart } from '../../src/mail/local-part.ts';
 import { selfSignedCertificate } from '../../src/smtp/tls.ts';
 import type { Body } from '../support/api-client.ts';
 import { findProgramWith } from '../support/find-program.ts';

@@ -66,7 +66,7 @@ const RUN: Record<Operation, (parsing: Parsing, raw: Uint8Array) => Promise<numb
     (
       await parsing.run('fullJson', [
         raw,
-        { head: '{"id":"msg_1"}', attachmentsUrl: `http://x/${'x'.repeat(130)}/` },
+        { head: { id: 'msg_1' }, attachmentsUrl: `http://x/${'x'.repeat(130)}/` },
       ])
     ).length,
   jsonLines: async (parsing, raw) =>

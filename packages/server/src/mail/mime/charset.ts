@@ -10,13 +10,6 @@ interface CharsetLibrary {
 }
 
 const require = createRequire(import.meta.url);
-let library: CharsetLibrary | undefined;
-
-/** Loaded on demand, because it takes 5 ms and memory, and very little mail needs it. */
-function charsetLibrary(): CharsetLibrary {
-  library ??= require('iconv-lite') as CharsetLibrary;
-  return library;
-}
 
 /** Names that the library accepts although they are transfer encodings. */
 const NO_CHARSET = /^(?:hex|base64|binary)$/;
@@ -25,8 +18,10 @@ function rareCharset(name: string): CharsetDecoder | undefined {
   if (name === 'iso2022kr' || name === 'csiso2022kr') return decodeIso2022Kr;
   if (name === 'hz' || name === 'hzgb2312') return decodeHz;
   if (name === 'utf7' || name === 'unicode11utf7') return decodeUtf7;
-  if (NO_CHARSET.test(name) || !charsetLibrary().encodingExists(name)) return undefined;
-  return (bytes) => charsetLibrary().decode(bytes, name);
+  // Loaded on demand, because it takes 5 ms and memory, and very little mail needs it.
+  const library: CharsetLibrary = require('iconv-lite');
+  if (NO_CHARSET.test(name) || !library.encodingExists(name)) return undefined;
+  return (bytes) => library.decode(bytes, name);
 }
 
 const ESC = '\x1b';

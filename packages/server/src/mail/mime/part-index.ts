@@ -1,4 +1,3 @@
-import { charsetOf, decodeAs } from './charset.ts';
 import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts';
 
 /* Stored with a message, so that parts can be decoded from the raw source without parsing it again. */
@@ -33,21 +32,8 @@ export function bodyBytes(source: Buffer, { bodyStart, bodyEnd, encoding }: Body
   return decodeTransfer(source.subarray(bodyStart, bodyEnd), encoding);
 }
 
-export function bodyText(
-  source: Buffer,
-  part: BodyRange,
-  declaredCharset: string,
-  isPage: boolean,
-): { text: string; charset: string } {
-  const bytes = bodyBytes(source, part);
-  const charset = charsetOf(bytes, declaredCharset, isPage);
-  return { text: decodeAs(bytes, charset), charset };
-}
-
 /** The id of an attachment, by its position in the source, so that it never changes. */
-export function attachmentId(index: number): string {
-  return `att_${index + 1}`;
-}
+export const attachmentId = (index: number): string => `att_${index + 1}`;
 
 export function attachmentPart(index: PartIndex, id: string): IndexedPart | undefined {
   return index.filter(({ role }) => role === 'attachment').find((_, at) => attachmentId(at) === id);

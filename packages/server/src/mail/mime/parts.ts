@@ -1,5 +1,6 @@
 import { fieldValue, type HeaderRange, readHeader } from './header.ts';
 import { isMediaType, MAX_STRUCTURED_BYTES, parseStructured } from './parameters.ts';
+import type { PartRole } from './part-index.ts';
 import { type TransferEncoding, transferEncoding } from './transfer-encoding.ts';
 
 /* Splits a mail into parts (RFC 2045, RFC 2046) in one linear pass, without copying bodies. Never throws. */
@@ -14,6 +15,9 @@ export type Limit = 'depth' | 'parts' | 'fields' | 'parameters';
 export interface Part {
   parent: Part | null;
   children: Part[];
+  depth: number;
+  /** Set by `sortParts`; "none" until then. */
+  role: PartRole;
   /** Offsets in the source: the header is `[headerStart, bodyStart)`, the body `[bodyStart, bodyEnd)`. */
   headerStart: number;
   bodyStart: number;
@@ -25,6 +29,8 @@ export interface Part {
   /** Parameters of Content-Type; names in lower case, values decoded. */
   parameters: ReadonlyMap<string, string>;
   encoding: TransferEncoding;
+  /** Set when a body is decoded; '' until then. */
+  charset: string;
   /** Lower case; '' for none. */
   disposition: string;
   /** Decoded but not cleaned; '' for none. */
@@ -189,6 +195,9 @@ function partOf(
   return {
     parent,
     children: [],
+    depth: parent === null ? 0 : parent.depth + 1,
+    role: 'none',
+    charset: '',
     headerStart,
     bodyStart,
     bodyEnd: bodyStart,

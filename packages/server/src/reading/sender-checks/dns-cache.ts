@@ -40,26 +40,20 @@ export function createDns({ servers, now }: DnsSettings): Ask {
     maxSize: CACHE_LETTERS,
     sizeCalculation: (outcome, key) =>
       ENTRY_LETTERS + key.length + ('records' in outcome ? outcome.letters : 0),
+    // Concurrent queries of the same records share one call. It cannot be cancelled.
+    async fetchMethod(key, _, { options }) {
+      const [, type = '', name = ''] = /^(\S+) (.*)$/s.exec(key) ?? [];
+      const outcome = await answerOf(resolver, name, type);
+      const stays = 'records' in outcome || ABSENT.has(outcome.failure);
+      options.ttl = stays ? KNOWN_MS : FAILURE_KNOWN_MS;
+      return outcome;
+    },
+    ignoreFetchAbort: true,
     ...(now && { perf: { now }, ttlResolution: 0 }),
   });
-  const asked = new Map<string, Promise<Outcome>>();
-
-  const query = async (key: string, name: string, type: string): Promise<Outcome> => {
-    const outcome = await answerOf(resolver, name, type);
-    const stays = 'records' in outcome || ABSENT.has(outcome.failure);
-    known.set(key, outcome, { ttl: stays ? KNOWN_MS : FAILURE_KNOWN_MS });
-    asked.delete(key);
-    return outcome;
-  };
 
   return async (name, type) => {
-    const key = `${type} ${name.toLowerCase()}`;
-    let outcome = known.get(key);
-    if (!outcome) {
-      const asking = asked.get(key) ?? query(key, name, type);
-      asked.set(key, asking);
-      outcome = await asking;
-    }
+    const outcome = await known.forceFetch(`${type} ${name.toLowerCase()}`);
     if ('failure' in outcome) throw dnsError(outcome.failure);
     return outcome.records;
   };

@@ -21,9 +21,6 @@ const TAKEN_APART = /^(?:(dkim-signature)|from)[ \t]*:/i;
 /** Bodies are hashed in pieces, so that a large one does not block other checks. */
 const PIECE_BYTES = 64 * 1024;
 
-const CR = 13;
-const LF = 10;
-
 /** The result for several signatures is the first of these that one of them has. */
 const BEST_FIRST = ['pass', 'temperror', 'fail', 'policy', 'permerror', 'neutral', 'none'];
 
@@ -113,25 +110,14 @@ async function checkAuthor(
   }
 }
 
-function headerFields(raw: Uint8Array): string[] | undefined {
-  let lines = 0;
-  let start = 0;
-  while (start < raw.length) {
-    if (start > MAX_HEADER_BYTES || ++lines > MAX_HEADER_LINES) return undefined;
-    const end = raw.indexOf(LF, start);
-    if (end < 0 || end === start || (end === start + 1 && raw[start] === CR)) break;
-    start = end + 1;
-  }
-  if (start > MAX_HEADER_BYTES) return undefined;
-  const header = Buffer.from(raw.buffer, raw.byteOffset, start).toString('latin1');
-  return header.split(/\r?\n(?![ \t])/);
-}
-
-function isWithinBounds(raw: Uint8Array): boolean {
-  const fields = headerFields(raw);
-  if (!fields) return false;
+function isWithinBounds({ buffer, byteOffset, length }: Uint8Array): boolean {
+  const beginning = Buffer.from(buffer, byteOffset, Math.min(length, MAX_HEADER_BYTES + 1)).toString(
+    'latin1',
+  );
+  const [header = ''] = beginning.split(/(?:^|\n)\r?\n/, 1);
+  if (header.length > MAX_HEADER_BYTES || header.split('\n').length > MAX_HEADER_LINES) return false;
   let signatures = 0;
-  for (const field of fields) {
+  for (const field of header.split(/\r?\n(?![ \t])/)) {
     const [isTakenApart, isSignature] = TAKEN_APART.exec(field) ?? [];
     if (isTakenApart && field.length > MAX_FIELD_BYTES) return false;
     if (isSignature && (++signatures > MAX_SIGNATURES || TOO_MUCH_SPACE.test(field))) return false;
