@@ -100,7 +100,7 @@ async function showAccount({ store, plans, now }: Context, named: string, option
   const answered = days.reduce((sum, { requests }) => sum + requests, 0);
   const thresholds = USAGE_THRESHOLDS.map((percent) => ({
     percent,
-    reachedAt: time(passed.find((one) => one.percent === percent)?.at ?? null),
+    reachedAt: time(passed[percent]),
   }));
   const keys = await store.keys.list(account.id);
   const domains = (await store.domains.list(account.id)).map(({ domain }) => domain);

@@ -1,5 +1,5 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
-import { AppError, type ErrorCode, type ErrorDetails } from '../errors.ts';
+import { AppError, toError } from '../errors.ts';
 import { giveBackMemoryLater } from '../memory.ts';
 import { operationAt } from '../store.ts';
 import { outcomeUnknown, unavailable } from './failures.ts';
@@ -32,29 +32,20 @@ type FromThread =
   | { id: number; value: unknown }
   | { id: number; error: SentError };
 
-interface SentError {
-  /** Set for an AppError. */
-  code?: ErrorCode;
-  message: string;
-  details?: ErrorDetails;
-  stack?: string | undefined;
-}
+/** An AppError, which has a `code`, or any other error. */
+type SentError = Pick<Error, 'message'> &
+  Partial<Pick<AppError, 'code' | 'details'>> & { stack?: string | undefined };
 
 function sendError(error: unknown): SentError {
-  if (error instanceof AppError) {
-    return { code: error.code, message: error.message, details: error.details };
-  }
-  if (error instanceof Error) return { message: error.message, stack: error.stack };
-  return { message: String(error) };
+  const { message, stack } = toError(error);
+  return error instanceof AppError
+    ? { message, code: error.code, details: error.details }
+    : { message, stack };
 }
 
 /** An AppError, or an Error with the stack of the thread that threw it. */
-function receiveError({ code, message, details, stack }: SentError): Error {
-  if (code !== undefined) return new AppError(code, message, details);
-  const error = new Error(message);
-  if (stack !== undefined) error.stack = stack;
-  return error;
-}
+const receiveError = ({ code, message, details, stack }: SentError): Error =>
+  code === undefined ? Object.assign(new Error(message), { stack }) : new AppError(code, message, details);
 
 export interface ThreadClient {
   /** Starts the thread. Otherwise the first call does. @throws Error if the database cannot be opened */
@@ -68,33 +59,31 @@ export interface ThreadClient {
   close(): Promise<void>;
 }
 
-interface Pending {
-  path: string;
-  resolve(value: unknown): void;
-  reject(error: Error): void;
-}
-
-interface ThreadInstance {
+interface Instance {
   worker: Worker;
-  pending: Map<number, Pending>;
+  calls: Map<number, { path: string; resolve(value: unknown): void; reject(error: Error): void }>;
   /** Resolves when the database is open. */
   ready: Promise<void>;
   exited: Promise<void>;
 }
 
-function startInstance(worker: Worker, onEnd: (error: Error | undefined) => void): ThreadInstance {
-  const pending = new Map<number, Pending>();
+/** @param onExit called with the error of a thread whose database was open, unless it was closed */
+function startInstance(worker: Worker, onExit: (crash: Error | undefined) => void): Instance {
+  const calls: Instance['calls'] = new Map();
   const opened = Promise.withResolvers<void>();
   const exited = Promise.withResolvers<void>();
-  let crash: Error | undefined;
+  let isOpen = false;
+  let crash = new Error('A thread of the database ended unexpectedly.');
+  // Calls get the error too.
+  opened.promise.catch(() => undefined);
   worker.on('message', (message: FromThread) => {
-    if ('ready' in message) opened.resolve();
-    else if ('failed' in message) {
-      crash = receiveError(message.failed);
-      opened.reject(crash);
-    } else {
-      const call = pending.get(message.id);
-      pending.delete(message.id);
+    if ('ready' in message) {
+      isOpen = true;
+      opened.resolve();
+    } else if ('failed' in message) crash = receiveError(message.failed);
+    else {
+      const call = calls.get(message.id);
+      calls.delete(message.id);
       if ('error' in message) call?.reject(receiveError(message.error));
       else call?.resolve(message.value);
     }
@@ -103,15 +92,16 @@ function startInstance(worker: Worker, onEnd: (error: Error | undefined) => void
     crash = error;
   });
   worker.on('exit', () => {
-    opened.reject(unavailable('restarting', crash));
-    for (const { path, reject } of pending.values()) {
-      const mayBeDone = !isReading(operationAt(path).kind);
-      reject(mayBeDone ? outcomeUnknown(crash) : unavailable('restarting', crash));
+    opened.reject(crash);
+    for (const { path, reject } of calls.values()) {
+      if (!isOpen) reject(unavailable('inaccessible', crash));
+      else
+        reject(isReading(operationAt(path).kind) ? unavailable('restarting', crash) : outcomeUnknown(crash));
     }
-    onEnd(crash);
+    onExit(isOpen ? crash : undefined);
     exited.resolve();
   });
-  return { worker, pending, ready: opened.promise, exited: exited.promise };
+  return { worker, calls, ready: opened.promise, exited: exited.promise };
 }
 
 /**
@@ -119,48 +109,31 @@ function startInstance(worker: Worker, onEnd: (error: Error | undefined) => void
  * with `unavailable` if the database cannot be opened again.
  */
 export function databaseThread(start: () => Worker, onCrash: (error: Error) => void): ThreadClient {
-  let instance: ThreadInstance | undefined;
+  let instance: Instance | undefined;
   let closing: Promise<void> | undefined;
-  let hasOpened = false;
   let lastId = 0;
 
-  function running(): ThreadInstance {
-    if (instance) return instance;
-    const next = startInstance(start(), (error) => {
-      if (instance === next) instance = undefined;
-      if (hasOpened && !closing) onCrash(error ?? new Error('A thread of the database ended unexpectedly.'));
+  const running = (): Instance => {
+    instance ??= startInstance(start(), (crash) => {
+      instance = undefined;
+      if (crash && !closing) onCrash(crash);
     });
-    next.ready.then(
-      () => {
-        hasOpened = true;
-      },
-      () => undefined,
-    );
-    instance = next;
-    return next;
-  }
+    return instance;
+  };
 
   return {
     open: () => running().ready,
     async call(path, args) {
       if (closing) throw unavailable('closed');
-      const current = running();
-      await current.ready.catch((error) => {
-        throw unavailable('inaccessible', error);
-      });
-      if (instance !== current) throw unavailable('restarting');
+      const { worker, calls } = running();
       const call: Call = { id: ++lastId, path, args };
-      current.worker.postMessage(call satisfies ToThread, memoryGiven(call));
-      return new Promise((resolve, reject) => current.pending.set(call.id, { path, resolve, reject }));
+      // The thread receives it when the database is open.
+      worker.postMessage(call satisfies ToThread, memoryGiven(call));
+      return new Promise((resolve, reject) => calls.set(call.id, { path, resolve, reject }));
     },
     close() {
-      closing ??= (async () => {
-        if (!instance) return;
-        // First send calls that were made before.
-        await instance.ready.catch(() => undefined);
-        instance.worker.postMessage('close' satisfies ToThread);
-        await instance.exited;
-      })();
+      instance?.worker.postMessage('close' satisfies ToThread);
+      closing ??= instance?.exited ?? Promise.resolve();
       return closing;
     },
   };
@@ -189,16 +162,15 @@ export async function serveThread(open: () => Promise<Served>): Promise<void> {
 
 function serve({ kit, admit, toUnavailable }: Served, port: MessagePort): void {
   const running = new Set<Promise<void>>();
-  const post = (message: FromThread): void => port.postMessage(message);
 
   async function answer(call: Call): Promise<void> {
     const { id, path, args } = call;
     try {
       const afterwards = admit?.(call);
       const value = await runOn(operationAt(path), args, kit).finally(afterwards);
-      post({ id, value });
+      port.postMessage({ id, value } satisfies FromThread);
     } catch (error) {
-      post({ id, error: sendError(toUnavailable(error) ?? error) });
+      port.postMessage({ id, error: sendError(toUnavailable(error) ?? error) } satisfies FromThread);
     } finally {
       for (const buffer of memoryGiven(call)) buffer.resize(0);
     }

@@ -4,7 +4,7 @@ import { DAY_MS, dayOf, monthAround, monthOf } from '../clock.ts';
 import { keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
-import { toTime } from '../http/response/time.ts';
+import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { routesOf } from '../http/route.ts';
 import { type DayUsage, USAGE_THRESHOLDS } from './sql.ts';
 
@@ -42,10 +42,7 @@ export function usageRoutes(app: App, { deps }: RouteContext): void {
         used,
         remaining: hasQuota ? Math.max(0, plan.requestsPerMonth - used) : null,
         thresholds: hasQuota
-          ? USAGE_THRESHOLDS.map((percent) => {
-              const at = passed.find((one) => one.percent === percent)?.at;
-              return { percent, reachedAt: at === undefined ? null : toTime(at) };
-            })
+          ? USAGE_THRESHOLDS.map((percent) => ({ percent, reachedAt: toTimeOrNull(passed[percent]) }))
           : [],
         days: lastDays(days, here.days, now),
       };

@@ -29,24 +29,20 @@ export interface UsageReport {
   days: DayUsage[];
 }
 
+/** When each threshold was first passed, epoch milliseconds. */
+type Passed = Record<UsageThreshold, number | null>;
+
 export interface MonthUsage {
   taken: number;
-  /** When each threshold was first passed, epoch milliseconds. */
-  passed: { percent: UsageThreshold; at: number }[];
+  passed: Passed;
   /** Oldest first, without what nodes have not reported yet. */
   days: DayUsage[];
 }
 
-interface MonthRow {
-  taken: number;
-  passed80: number | null;
-  passed100: number | null;
-}
-const MONTH = constant('taken, passed_80_at as "passed80", passed_100_at as "passed100"');
-const COLUMN_OF = { 80: constant('passed_80_at'), 100: constant('passed_100_at') } as const;
-const passedAt = ({ passed80, passed100 }: MonthRow) => ({ 80: passed80, 100: passed100 });
+type MonthRow = Passed & { taken: number };
+const MONTH = constant('taken, passed_80_at as "80", passed_100_at as "100"');
 
-/** Stores the thresholds that a number of used requests has passed; returns those that were not stored before. */
+/** Stores the thresholds that a number of used requests has passed. @returns those that were not stored before */
 async function pass(
   tx: Tx,
   { accountId, month, limit }: { accountId: string; month: Month; limit: number | null },
@@ -55,11 +51,10 @@ async function pass(
   now: number,
 ): Promise<UsageThreshold[]> {
   const passed: UsageThreshold[] = [];
-  if (limit === null) return passed;
   for (const threshold of USAGE_THRESHOLDS) {
-    // Skip thresholds that are not passed, or are stored in the row already, which saves a statement.
-    if (used * 100 < limit * threshold || passedAt(row)[threshold] !== null) continue;
-    const column = COLUMN_OF[threshold];
+    if (limit === null || used * 100 < limit * threshold || row[threshold] !== null) continue;
+    const column = constant(`passed_${threshold}_at`);
+    // Another node may have stored it since this row was read.
     const noted = await tx.run(
       sql`update usage_months set ${column} = ${now}
         where account_id = ${accountId} and month = ${month} and ${column} is null`,
@@ -139,11 +134,7 @@ export const usage = {
     const days = await db.all<DayUsage>(
       sql`select day, requests from usage_days where account_id = ${accountId} and day >= ${since} order by day`,
     );
-    const passed = USAGE_THRESHOLDS.flatMap((percent) => {
-      const at = row && passedAt(row)[percent];
-      return at == null ? [] : [{ percent, at }];
-    });
-    return { taken: row?.taken ?? 0, passed, days };
+    return { taken: row?.taken ?? 0, passed: { 80: row?.[80] ?? null, 100: row?.[100] ?? null }, days };
   }),
 };
 

@@ -32,7 +32,6 @@ export const startThread: StartThread = (workerData) =>
 const WRITER_BUSY_TIMEOUT_MS = 3000;
 /** Short, because the main thread must not be blocked; readers wait only while the database is recovered or closed. */
 const READER_BUSY_TIMEOUT_MS = 10;
-/** Longer, because a waiting search blocks no other call. */
 const SEARCHER_BUSY_TIMEOUT_MS = 1000;
 
 export interface SqliteOptions {
@@ -78,43 +77,36 @@ export function lockForServer(path: string): DatabaseSync {
   }
 }
 
-/** All reads of one turn of the event loop share a snapshot: taking locks for each would cost more than the read. */
-function createReadSnapshot(connection: DatabaseSync): { begin(): void; end(): void } {
-  const begin = connection.prepare('begin');
-  // Not a commit, which fails after a read of a damaged page.
-  const rollback = connection.prepare('rollback');
-  const end = (): void => {
-    if (connection.isOpen && connection.isTransaction) rollback.run();
-  };
-  return {
-    begin() {
-      if (connection.isTransaction) return;
-      begin.run();
-      setImmediate(end);
-    },
-    end,
-  };
-}
-
-/** Runs short reads on this thread. */
+/**
+ * Runs short reads on this thread. All reads of one turn of the event loop share a snapshot: taking locks for each would
+ * cost more than the read.
+ */
 async function createReader(path: string) {
   const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
-  const snapshot = createReadSnapshot(connection);
   const kit = readingEngine(connection);
   // Fail now if the database cannot be read.
   await runOn(operationAt('accounts.findFirst'), [], kit);
+  const begin = connection.prepare('begin');
+  // Not a commit, which fails after a read of a damaged page.
+  const rollback = connection.prepare('rollback');
+  const endSnapshot = (): void => {
+    if (connection.isOpen && connection.isTransaction) rollback.run();
+  };
   return {
     async call(operation: Operation<never, unknown>, args: readonly unknown[]): Promise<unknown> {
       try {
-        snapshot.begin();
+        if (!connection.isTransaction) {
+          begin.run();
+          setImmediate(endSnapshot);
+        }
         return await runOn(operation, args, kit);
       } catch (error) {
         throw toUnavailable(error) ?? error;
       }
     },
-    endSnapshot: snapshot.end,
+    endSnapshot,
     close() {
-      snapshot.end();
+      endSnapshot();
       return kit.close();
     },
   };

@@ -31,13 +31,13 @@ const DELETIONS_SHARE = 0.25;
 /** With more free space, the exact space is not calculated. */
 const AMPLE_BYTES = 1024 * 1024 * 1024;
 const SMALL_WRITE_BYTES = 64 * 1024;
-/** Timeout for readers: ours take milliseconds, those of other processes may take hours. */
+/** Readers of this process take milliseconds; those of others may take hours, so the log is not truncated. */
 const READERS_TIMEOUT_MS = 100;
 
 /** Upper bound of the parsed content of a mail; see MAX_STORED_BYTES in mail/stored-content.ts. */
 const MAX_INDEX_BYTES = 2 * 1024 * 1024;
 
-/** Space reserved for the parsed content of unparsed mails, so that acknowledged mail stays readable on a full disk. */
+/** Space for the parsed content of unparsed mails, so that acknowledged mail stays readable on a full disk. */
 const UNREAD_BYTES = `select coalesce(sum(min(s.size, ${MAX_INDEX_BYTES})), 0) as bytes
   from unread u join sources s on s.seq = u.source_seq`;
 
@@ -52,13 +52,8 @@ function bytesAdded({ path, args: [items, ...others] }: Call): number {
 }
 
 function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
-  const numberOf = (query: string): (() => number) => {
-    const statement = database.prepare(query);
-    return () => Number(Object.values(statement.get() ?? {})[0]);
-  };
-  const pageBytes = numberOf('pragma page_size')();
-  const pages = numberOf('pragma page_count');
-  const freePages = numberOf('pragma freelist_count');
+  const numberOf = (query: string): number => Number(Object.values(database.prepare(query).get() ?? {})[0]);
+  const pageBytes = numberOf('pragma page_size');
   /** Free bytes when emptying the log failed; without more space, it would fail again. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
   let admitted = 0;
@@ -70,7 +65,7 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
       const available = bavail * bsize;
       // Some file systems report no size.
       if (available > AMPLE_BYTES || blocks === 0) return undefined;
-      const growth = Math.max(0, pages() * pageBytes - statSync(path).size);
+      const growth = Math.max(0, numberOf('pragma page_count') * pageBytes - statSync(path).size);
       const share = Math.min(blocks * bsize * RESERVE_SHARE, MAX_RESERVE_BYTES);
       return { reserve: Math.max(MIN_RESERVE_BYTES, share), free: available - growth };
     } catch (error) {
@@ -94,22 +89,16 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
     }
   }
 
-  function makeSpace(bytes: number): void {
-    const found = space();
-    if (found && found.free < found.reserve + bytes && found.free > freeWhenFailed) emptyLog();
-  }
-
   /** New data is written to the log and then to free pages of the database; the rest enlarges the file. */
   function hasSpace(): boolean {
     const found = space();
     if (!found) return true;
-    const needed = admitted + Number(database.prepare(UNREAD_BYTES).get()?.bytes);
-    const growth = needed - freePages() * pageBytes;
+    const needed = admitted + numberOf(UNREAD_BYTES);
+    const growth = needed - numberOf('pragma freelist_count') * pageBytes;
     return found.free - needed >= (growth > 0 ? found.reserve + growth : found.reserve * DELETIONS_SHARE);
   }
 
   return {
-    beforeTransaction: () => makeSpace(0),
     emptyLog,
     /** Only between transactions. @throws AppError `unavailable` if there is no space for what the call adds */
     admit(call: Call): () => void {
@@ -118,9 +107,9 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
       const end = () => {
         admitted -= bytes;
       };
-      if (bytes === 0 || hasSpace()) return end;
-      makeSpace(2 * admitted);
-      if (hasSpace()) return end;
+      const found = space();
+      if (found && found.free < found.reserve + 2 * admitted && found.free > freeWhenFailed) emptyLog();
+      if (bytes === 0 || !found || hasSpace()) return end;
       end();
       throw unavailable('full');
     },
@@ -142,14 +131,9 @@ async function openForWriting({
   ...connection
 }: ThreadOptions): Promise<Served> {
   const database = openWriter(connection, maxPages, isDurable);
-  const requireFile = requireSameFile(connection.path);
   const reserve = createDiskReserve(database, connection);
   const hooks = {
-    beforeTransaction() {
-      requireFile();
-      reserve.beforeTransaction();
-    },
-    afterCommit: requireFile,
+    afterCommit: requireSameFile(connection.path),
     makeSpace: reserve.emptyLog,
     onBroken: endThread,
   };

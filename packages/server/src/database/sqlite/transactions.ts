@@ -21,7 +21,6 @@ type Outcome = { value: unknown } | { error: unknown };
 
 /** The transaction fails with the error of a hook. */
 interface TransactionHooks {
-  beforeTransaction(): void;
   afterCommit(): void;
   /** Called when the disk is full, before one more attempt. */
   makeSpace(): void;
@@ -67,7 +66,7 @@ export class Transactions {
 
   async #runAll(): Promise<void> {
     const { relaxed, synced, step } = this.#queues;
-    while (this.#isNeeded) {
+    while (relaxed.length + synced.length + step.length > 0) {
       await this.#runFirst(relaxed, false);
       await this.#runFirst(synced);
       await this.#runFirst(step.splice(0, 1));
@@ -75,18 +74,13 @@ export class Transactions {
     this.#running = false;
   }
 
-  get #isNeeded(): boolean {
-    return Object.values(this.#queues).some(({ length }) => length > 0);
-  }
-
   async #runFirst(queue: Unit[], syncs = true): Promise<void> {
     if (queue.length === 0) return;
     await this.#runTogether(queue, syncs, true);
     const { log = 0, checkpointed = 0 } = (this.#database.isOpen && this.#log.get()) || {};
-    const isLogFull = Number(log) - Number(checkpointed) >= CHECKPOINT_PAGES;
     // Send the results before the next sync blocks this thread, and receive new calls.
     await nextTurn();
-    if (isLogFull) this.#checkpoint();
+    if (Number(log) - Number(checkpointed) >= CHECKPOINT_PAGES) this.#checkpoint();
   }
 
   /** A checkpoint that fails loses nothing, and the next one tries again. */
@@ -102,7 +96,6 @@ export class Transactions {
     const begun: Unit[] = [];
     const outcomes: Outcome[] = [];
     try {
-      this.#hooks.beforeTransaction();
       this.#sync(syncs);
       this.#database.exec('begin immediate');
       // Calls that arrive meanwhile join the queue.

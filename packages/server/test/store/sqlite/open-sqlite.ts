@@ -60,7 +60,7 @@ export function temporaryPath(): { path: string; remove(): void } {
 async function kitHere(path: string): Promise<Kit> {
   const database = openWriter({ path, busyTimeoutMs: 5000 });
   const nothing = () => undefined;
-  const hooks = { beforeTransaction: nothing, afterCommit: nothing, makeSpace: nothing, onBroken: nothing };
+  const hooks = { afterCommit: nothing, makeSpace: nothing, onBroken: nothing };
   const kit = writingEngine(database, new Transactions(database, hooks));
   await kit.transaction((tx) => migrate(tx, 'sqlite'));
   return kit;
