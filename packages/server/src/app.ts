@@ -96,36 +96,32 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
   /** The servers with the certificate. */
   const certified: Pick<SmtpServer, 'useCertificate'>[] = [];
 
-  const start = async (onFirstKey?: (key: string) => void): Promise<RunningApp> => {
-    const has = (role: Config['roles'][number]) => config.roles.includes(role);
-    const [parts] = await Promise.all([
-      openParts({ config, overrides, clock, log, opened }, onFirstKey),
-      // Load the modules of the servers while a thread opens the database.
-      has('http') && import('./http/server.ts'),
-      has('smtp') && import('./smtp/server.ts'),
-    ]);
-    const smtp = has('smtp') ? await startSmtp(parts) : null;
-    const http = has('http') ? await startHttp(parts, smtp) : null;
-    const pop3 = http && config.pop3Port !== null ? await startPop3(parts, http) : null;
-    for (const listener of [smtp, pop3]) if (listener) certified.push(listener.server);
-    if (has('worker')) await startWorker(parts);
-    const metrics = await startMetrics(parts, smtp, http);
-    giveBackMemoryLater();
-    parts.parsing.warmUp();
-    return {
-      http: http?.endpoint ?? null,
-      smtp: smtp?.endpoint ?? null,
-      pop3: pop3?.endpoint ?? null,
-      metrics,
-      firstStart: parts.firstStart,
-      makeSignInCode: () => parts.signInCodes.make(parts.firstStart.account.id),
-    };
-  };
-
   return {
     async start(onFirstKey) {
+      const has = (role: Config['roles'][number]) => config.roles.includes(role);
       try {
-        return await start(onFirstKey);
+        const [parts] = await Promise.all([
+          openParts({ config, overrides, clock, log, opened }, onFirstKey),
+          // Load the modules of the servers while a thread opens the database.
+          has('http') && import('./http/server.ts'),
+          has('smtp') && import('./smtp/server.ts'),
+        ]);
+        const smtp = has('smtp') ? await startSmtp(parts) : null;
+        const http = has('http') ? await startHttp(parts, smtp) : null;
+        const pop3 = http && config.pop3Port !== null ? await startPop3(parts, http) : null;
+        for (const listener of [smtp, pop3]) if (listener) certified.push(listener.server);
+        if (has('worker')) await startWorker(parts);
+        const metrics = await startMetrics(parts, smtp, http);
+        giveBackMemoryLater();
+        parts.parsing.warmUp();
+        return {
+          http: http?.endpoint ?? null,
+          smtp: smtp?.endpoint ?? null,
+          pop3: pop3?.endpoint ?? null,
+          metrics,
+          firstStart: parts.firstStart,
+          makeSignInCode: () => parts.signInCodes.make(parts.firstStart.account.id),
+        };
       } catch (error) {
         await opened.closeAll();
         throw error;

@@ -3,7 +3,7 @@ import type { Plans } from '../accounts/plans.ts';
 import type { AccountRecord } from '../accounts/sql.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { HOSTNAME } from '../config/values.ts';
+import { HOSTNAME } from '../config/settings.ts';
 import { isId } from '../ids.ts';
 import type { Store } from '../store.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';

@@ -4,8 +4,7 @@ import ipaddr from 'ipaddr.js';
 import { createPlans } from '../accounts/plans.ts';
 import { messageOf } from '../errors.ts';
 import { nearest, quoted } from '../text/nearest.ts';
-import { DEV_DEFAULTS, SETTINGS, variableOf } from './settings.ts';
-import { type Setting, SettingError } from './values.ts';
+import { DEV_DEFAULTS, SETTINGS, type Setting, SettingError, variableOf } from './settings.ts';
 
 type Key = keyof typeof SETTINGS;
 /** The values of all settings, parsed and checked. */

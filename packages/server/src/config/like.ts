@@ -1,8 +1,7 @@
 import { dirname } from 'node:path';
 import { splitPort } from '../text/host-port.ts';
 import type { Environment } from './config.ts';
-import { DEV_DEFAULTS } from './settings.ts';
-import { chosenKey } from './values.ts';
+import { chosenKey, DEV_DEFAULTS } from './settings.ts';
 
 /** Programs whose place `mayfly dev --like` takes: their default ports, HTTP API and environment variables. */
 export const PROGRAMS = ['mailpit', 'mailhog'] as const;

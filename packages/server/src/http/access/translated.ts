@@ -1,4 +1,5 @@
-import type { FastifyRequest } from 'fastify';
+import type { Reply } from '@mayfly/dialects';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteContext } from '../context.ts';
 import { assertLocal, assertSameOrigin, isDevKey } from './credential.ts';
 
@@ -16,3 +17,9 @@ export async function admitTranslated(
   const asking = { authorization, access: 'any', inboxId: undefined } as const;
   request.caller = await guard.check(asking, (account, key) => admission.admit(request, account, key, false));
 }
+
+/** Sends bytes, because Fastify adds a charset to strings. */
+export const sendTranslated = (
+  reply: FastifyReply,
+  { status = 200, type, headers = {}, body }: Reply,
+): FastifyReply => reply.code(status).header('content-type', type).headers(headers).send(Buffer.from(body));

@@ -13,7 +13,6 @@ import {
   Mailbox,
   type Owner,
   Refused,
-  type Reply,
   type Route,
   sendEvents,
   type WebSocket,
@@ -22,7 +21,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, messageOf } from '../../errors.ts';
 import { DIALECT_HEADER } from '../access/gate.ts';
 import { callerOf } from '../access/guard.ts';
-import { admitTranslated } from '../access/translated.ts';
+import { admitTranslated, sendTranslated } from '../access/translated.ts';
 import type { App, RouteContext } from '../context.ts';
 import { MAX_BODY_BYTES } from '../limits.ts';
 
@@ -86,15 +85,12 @@ const ownRequest =
     return { status, headers: headers as Record<string, string>, body: rawPayload };
   };
 
-const send = (reply: FastifyReply, { status = 200, type, headers = {}, body }: Reply): FastifyReply =>
-  reply.code(status).header('content-type', type).headers(headers).send(Buffer.from(body));
-
 /** Sends an error as the imitated program does: as plain text. */
 function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
   const refusal = { type: 'text/plain', body: messageOf(error) };
-  if (error instanceof Refused) return send(reply, { ...refusal, status: error.status });
+  if (error instanceof Refused) return sendTranslated(reply, { ...refusal, status: error.status });
   if (!(error instanceof AppError) || error.code !== 'unauthorized') throw error;
-  return send(reply, { ...refusal, status: 401, headers: CHALLENGE });
+  return sendTranslated(reply, { ...refusal, status: 401, headers: CHALLENGE });
 }
 
 function limitSending(): (request: FastifyRequest) => void {
@@ -180,7 +176,7 @@ export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit
       wait: waitOf(request),
     });
     if (route.url.includes('/part/')) reply.header('content-security-policy', PART_CSP);
-    return send(reply, made);
+    return sendTranslated(reply, made);
   };
 
   const follow = (socket: WebSocket, request: FastifyRequest): void => {

@@ -6,7 +6,7 @@ import { AppError } from '../../errors.ts';
 import { Disconnected, toRefused } from '../../inbound/mailroom.ts';
 import { findSettings } from '../../providers/settings.ts';
 import { callerOf } from '../access/guard.ts';
-import { admitTranslated } from '../access/translated.ts';
+import { admitTranslated, sendTranslated } from '../access/translated.ts';
 import type { App, RouteContext } from '../context.ts';
 import { withStreams } from '../request/inputs.ts';
 import { unknownPath } from '../request/paths.ts';
@@ -75,9 +75,6 @@ function decoded(value: string): string {
 const headersOf = ({ headers }: FastifyRequest): Record<string, string | undefined> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]));
 
-const send = (reply: FastifyReply, { status = 200, type, headers = {}, body }: Reply): FastifyReply =>
-  reply.code(status).header('content-type', type).headers(headers).send(Buffer.from(body));
-
 /** The APIs of the imitated providers, at `/providers/{name}`: mail sent there goes to inboxes. */
 export function providerRoutes(app: App, context: RouteContext): void {
   const { deps } = context;
@@ -104,7 +101,7 @@ export function providerRoutes(app: App, context: RouteContext): void {
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { provider, routes } = await find(request);
     if (request.method === 'GET' && FILES.test(pathIn(request.url)))
-      return send(reply, await fileOf(provider, request.url));
+      return sendTranslated(reply, await fileOf(provider, request.url));
     const found = match(routes, request.method, pathIn(request.url));
     if (!found) throw unknownPath(request.url, baseAdvice(provider));
     const { account, key, inbox } = callerOf(request);
@@ -130,7 +127,7 @@ export function providerRoutes(app: App, context: RouteContext): void {
         body: read?.finish() ?? new Uint8Array(),
         mailroom,
       });
-      return send(reply, made);
+      return sendTranslated(reply, made);
     } finally {
       read?.release();
     }
@@ -154,7 +151,7 @@ export function providerRoutes(app: App, context: RouteContext): void {
     if (error instanceof AppError && error.details.retryAfterSeconds !== undefined)
       reply.header('retry-after', Math.ceil(error.details.retryAfterSeconds));
     const path = params as Record<string, string>;
-    return send(reply, provider.refusal(refusal, { headers, path, url: pathIn(url) }));
+    return sendTranslated(reply, provider.refusal(refusal, { headers, path, url: pathIn(url) }));
   };
 
   const refusalOf = (error: unknown, request: FastifyRequest): Refused => {
