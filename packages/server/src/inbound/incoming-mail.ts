@@ -29,12 +29,6 @@ export interface Share {
   before: number | undefined;
 }
 
-export interface BudgetOptions {
-  capacity: number;
-  largest: number;
-  clock: Pick<Clock, 'sleep'>;
-}
-
 const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
 
 /**
@@ -45,7 +39,7 @@ const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
  */
 export class ByteBudget {
   held = 0;
-  readonly #options: BudgetOptions;
+  readonly #options: { capacity: number; largest: number; clock: Pick<Clock, 'sleep'> };
   readonly #shares = new Set<Share>();
   readonly #waiting = new Map<Share, { bytes: number; granted(): void }>();
   readonly #sources = new Map<string, number>();
@@ -53,7 +47,8 @@ export class ByteBudget {
   #pooled = 0;
   #watching: AbortController | undefined;
 
-  constructor(options: BudgetOptions) {
+  /** @param options `largest`: the size limit of a message @throws RangeError if `capacity` is less */
+  constructor(options: { capacity: number; largest: number; clock: Pick<Clock, 'sleep'> }) {
     const { capacity, largest } = options;
     if (capacity < largest) throw new RangeError(`A budget of ${capacity} bytes cannot hold ${largest}.`);
     this.#options = options;
@@ -67,10 +62,6 @@ export class ByteBudget {
 
   /** @returns undefined if granted; else a promise, which resolves when the bytes are granted or the share is closed */
   take(share: Share, bytes: number): Promise<void> | undefined {
-    const { largest } = this.#options;
-    if (share.held + bytes > largest) throw new RangeError(`A message of more than ${largest} bytes`);
-    if (this.#waiting.has(share) || !this.#shares.has(share))
-      throw new Error('A waiting or closed share took bytes');
     if (this.#fits(share, bytes) || this.#becomesOwner(share)) {
       this.#add(share, bytes);
       return undefined;
@@ -95,9 +86,8 @@ export class ByteBudget {
     if (share === this.#owner) this.#owner = undefined;
     this.#waiting.get(share)?.granted();
     this.#waiting.delete(share);
-    const isSmall = pooled(share.held) === 0;
     this.#add(share, -share.held);
-    if (!isSmall || this.#waiting.size === 0) this.#serveWaiting();
+    this.#serveWaiting();
   }
 
   #fits(share: Share, bytes: number): boolean {

@@ -27,7 +27,7 @@ const MAX_ITEM_NAME = 256;
 /** Recipients of one mail; Amazon SES allows 50, Mailgun and SendGrid 1,000. */
 const MAX_RECIPIENTS = 1_000;
 
-/** Tags and metadata of one mail; SendGrid allows 10,000. */
+/** Bytes of the tags and metadata of one mail; SendGrid allows 10,000. */
 const MAX_GIVEN_BYTES = 64 * 1024;
 
 export interface ProviderCaller {

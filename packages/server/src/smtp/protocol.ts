@@ -24,8 +24,6 @@ const reply = (code: number, enhanced: string, text: string): Reply => ({ code, 
 export const replyLine = ({ code, enhanced, text }: Reply): string =>
   enhanced === '' ? `${code} ${text}` : `${code} ${enhanced} ${text}`;
 
-export const greeting = (name: string): Reply => reply(220, '', `${name} ESMTP`);
-
 export const REPLIES = {
   help: reply(214, '2.0.0', 'See https://tools.ietf.org/html/rfc5321 for details'),
   readyForTls: reply(220, '2.0.0', 'Ready to start TLS'),

@@ -16,13 +16,12 @@ const MAX_EARLY = 100;
 const REGULAR_MS = 60_000;
 const MAX_SENDERS = 1_000;
 
-/** `helo`: '' before HELO and EHLO. */
 type Peer = Pick<Refusal, 'remoteAddress' | 'helo'>;
 
 /** A client that disconnected after HELO or EHLO without naming a recipient. */
 type EarlyLeaver = Peer & { at: number };
 
-const isSame = (a: Peer, b: Peer): boolean => a.remoteAddress === b.remoteAddress && a.helo === b.helo;
+const keyOf = ({ remoteAddress, helo }: Peer): string => `${remoteAddress} ${helo}`;
 
 /** Recent activity of SMTP clients, in memory: it changes with every connection and only explanations read it. */
 export class SmtpVisits {
@@ -35,19 +34,19 @@ export class SmtpVisits {
     this.#early = [client, ...this.#early].slice(0, MAX_EARLY);
   }
 
-  delivered({ remoteAddress, helo }: Peer, at: number): void {
-    this.#delivered.set(`${remoteAddress} ${helo}`, at);
+  delivered(client: Peer, at: number): void {
+    this.#delivered.set(keyOf(client), at);
   }
 
   /** @param at epoch milliseconds */
-  hasDeliveredSince({ remoteAddress, helo }: Peer, at: number): boolean {
-    return (this.#delivered.get(`${remoteAddress} ${helo}`) ?? 0) >= at;
+  hasDeliveredSince(client: Peer, at: number): boolean {
+    return (this.#delivered.get(keyOf(client)) ?? 0) >= at;
   }
 
   /** Clients that disconnected early after this time, newest first, without health checks. */
   earlyLeavers(after: number): EarlyLeaver[] {
-    const before = this.#early.filter(({ at }) => at <= after && at > after - REGULAR_MS);
-    return this.#early.filter((one) => one.at > after && !before.some((other) => isSame(one, other)));
+    const before = this.#early.filter(({ at }) => at <= after && at > after - REGULAR_MS).map(keyOf);
+    return this.#early.filter((one) => one.at > after && !before.includes(keyOf(one)));
   }
 }
 
@@ -105,9 +104,9 @@ export class SessionTrail {
   }
 }
 
-interface ReportsContext {
-  receiver: Pick<SmtpReceiver, 'refused'>;
-  visits: Pick<SmtpVisits, 'delivered' | 'leftEarly'>;
+export interface ReportsContext {
+  receiver: SmtpReceiver;
+  visits: SmtpVisits;
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
@@ -133,8 +132,9 @@ export class SessionReports {
   }
 
   /** Reports a MAIL rejected for its size. Stored, so that the owner of an inbox can find out why no mail arrived. */
-  sender(envelope: MailEnvelope, declaredBytes: number, reply: Reply): Reply {
+  sender(envelope: MailEnvelope, declaredBytes: number): Reply {
     const { metrics, log, maxMessageBytes } = this.#context;
+    const reply = REPLIES.messageTooLarge;
     const { tls: _, ...sender } = envelope;
     const line = replyLine(reply);
     metrics.refusal(reply.code);

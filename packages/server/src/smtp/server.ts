@@ -63,7 +63,8 @@ class Connection implements Transport, LimitedConnection {
   /** Start of the session for its time limit, moved later by delays of fault rules; monotonic milliseconds. */
   #begunAt: number;
   #delayedAt = 0;
-  #speed: { reader: DataReader; since: number; bytes: number } | undefined;
+  /** The current measurement of the speed of a message. */
+  #window: { reader: DataReader; since: number; bytes: number } | undefined;
 
   constructor(socket: Socket, protection: Protection, context: ConnectionContext) {
     this.#plain = socket;
@@ -202,18 +203,16 @@ class Connection implements Transport, LimitedConnection {
   }
 
   #overdue({ isWaiting, reader, commandAt }: Session, now: number): Reply | undefined {
-    const { limits } = this.#context;
-    const before = this.#speed?.reader === reader && !isWaiting ? this.#speed : undefined;
-    this.#speed = before;
+    const { idleMs, sessionMs, slowWindowMs, minDataBytesPerSecond } = this.#context.limits;
+    const window = this.#window?.reader === reader && !isWaiting ? this.#window : undefined;
+    this.#window = window;
     if (isWaiting) return undefined;
-    if (now - this.#begunAt > limits.sessionMs) return REPLIES.sessionTooLong;
-    if (!reader) return now - commandAt > limits.idleMs ? REPLIES.idle : undefined;
-    const elapsed = now - (before?.since ?? now);
-    if (before && elapsed < limits.slowWindowMs) return undefined;
-    this.#speed = { reader, since: now, bytes: reader.bytesRead };
-    const isSlow =
-      before && (reader.bytesRead - before.bytes) * 1000 < limits.minDataBytesPerSecond * elapsed;
-    return isSlow ? REPLIES.tooSlow : undefined;
+    if (now - this.#begunAt > sessionMs) return REPLIES.sessionTooLong;
+    if (!reader) return now - commandAt > idleMs ? REPLIES.idle : undefined;
+    if (window && now - window.since < slowWindowMs) return undefined;
+    this.#window = { reader, since: now, bytes: reader.bytesRead };
+    const rate = window ? ((reader.bytesRead - window.bytes) * 1000) / (now - window.since) : Infinity;
+    return rate < minDataBytesPerSecond ? REPLIES.tooSlow : undefined;
   }
 
   readonly #onData = (bytes: Buffer): void => {

@@ -1,18 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../clock.ts';
 import { isLoopback } from '../connection-limiter.ts';
 import { type ByteBudget, IncomingMail } from '../inbound/incoming-mail.ts';
-import type { Recipient, SmtpReceiver } from '../inbound/receiver.ts';
+import type { Recipient } from '../inbound/receiver.ts';
 import type { FindCaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
-import type { Logger } from '../log.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import { freeRead } from '../memory.ts';
-import type { SmtpMetrics } from '../operations/metrics.ts';
 import type { FaultPoint } from '../refusals/sql.ts';
 import { type BareLineEndings, DataReader, hasProxySignature, LineReader, type LineResult } from './input.ts';
 import type { SmtpLimits } from './limits.ts';
 import {
-  greeting,
   isHelloName,
   MECHANISMS,
   type Outcome,
@@ -24,7 +20,7 @@ import {
   replyForError,
   replyLine,
 } from './protocol.ts';
-import { SessionReports, SessionTrail, type SmtpVisits } from './reports.ts';
+import { type ReportsContext, SessionReports, SessionTrail } from './reports.ts';
 
 export interface SessionSettings {
   name: string;
@@ -36,13 +32,8 @@ export interface SessionSettings {
   authPlaintext: boolean;
 }
 
-export interface SessionContext extends SessionSettings {
-  receiver: SmtpReceiver;
-  visits: SmtpVisits;
+export interface SessionContext extends SessionSettings, ReportsContext {
   findCaptureTarget: FindCaptureTarget;
-  clock: Clock;
-  log: Logger;
-  metrics: SmtpMetrics;
   budget: ByteBudget;
   limits: SmtpLimits;
   /** Domains whose postmaster mail is accepted and only logged. */
@@ -164,7 +155,7 @@ export class Session {
   async run(cipher: string | null): Promise<void> {
     try {
       if (cipher) this.#encrypted(cipher);
-      this.#write(replyLine(greeting(this.#context.name)));
+      this.#write(`220 ${this.#context.name} ESMTP`);
       while (!this.#isOver) {
         const line = await this.#readLine(false);
         const answer = line && this.#command(line.toString());
@@ -331,15 +322,14 @@ export class Session {
     if (more.length > 0 || !isHelloName(hostname)) return REPLIES.helloSyntax;
     this.#helo = hostname.toLowerCase();
     this.#transaction = undefined;
-    const lines = [`${this.#context.name} greets [${this.#transport.remoteAddress}]`];
-    if (isExtended) {
-      lines.push('PIPELINING', '8BITMIME', 'SMTPUTF8', 'ENHANCEDSTATUSCODES');
-      if (this.#offersAuth && !this.#isAuthenticated) lines.push(`AUTH ${MECHANISMS}`);
-      if (this.#offersStartTls && !this.#isEncrypted) lines.push('STARTTLS');
-      lines.push(`SIZE ${this.#context.maxMessageBytes}`);
-    }
-    for (const [i, text] of lines.entries()) this.#write(`250${i < lines.length - 1 ? '-' : ' '}${text}`);
-    return undefined;
+    const { name, maxMessageBytes } = this.#context;
+    const text = `${name} greets [${this.#transport.remoteAddress}]`;
+    if (!isExtended) return { code: 250, enhanced: '', text };
+    const lines = [text, 'PIPELINING', '8BITMIME', 'SMTPUTF8', 'ENHANCEDSTATUSCODES'];
+    if (this.#offersAuth && !this.#isAuthenticated) lines.push(`AUTH ${MECHANISMS}`);
+    if (this.#offersStartTls && !this.#isEncrypted) lines.push('STARTTLS');
+    for (const one of lines) this.#write(`250-${one}`);
+    return { code: 250, enhanced: '', text: `SIZE ${maxMessageBytes}` };
   }
 
   get #offersAuth(): boolean {
@@ -356,7 +346,7 @@ export class Session {
     const envelope = { mailFrom, helo: this.#helo, remoteAddress, tls: this.#isEncrypted };
     if (parameters.declaredBytes > this.#context.maxMessageBytes) {
       this.#hasTrace = true;
-      return this.#reports.sender(envelope, parameters.declaredBytes, REPLIES.messageTooLarge);
+      return this.#reports.sender(envelope, parameters.declaredBytes);
     }
     this.#transaction = { envelope, ...parameters, recipients: [], postmasters: 0, metFault: false };
     this.#context.visits.lastAt = this.#context.clock.now();

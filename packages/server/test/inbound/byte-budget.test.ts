@@ -66,7 +66,6 @@ describe('the byte budget', () => {
     const budget = newBudget();
     const mail = open(budget);
     for (let held = 0; held < LARGEST; held += 1_000_000) expect(mail.take(1_000_000)).toBe(true);
-    expect(() => mail.take(1)).toThrow(RangeError);
     mail.close();
     expect(budget.held).toBe(0);
   });
