@@ -142,42 +142,48 @@ describe('an outcome of a mail that came by ses', () => {
       );
     });
 
-  it('is told after the application has confirmed its URL, signed as SNS signs', async () => {
-    receiver.requests.length = 0;
-    const settings = { webhookUrl: `http://127.0.0.1:${receiver.port}/events` };
-    const { body: set } = await api('PUT', '/v1/providers/ses', { body: settings });
-    expect(set.verification.certificate).toContain('BEGIN CERT');
-    const asked = await validate(await nextPosting(0));
-    expect(asked.Type).toBe('SubscriptionConfirmation');
-    const { pathname, search } = new URL(asked.SubscribeURL ?? '');
-    const confirmed = await fetch(`${server}${pathname}${search}`);
-    const isConfirmed = expect.stringContaining('SubscriptionArn');
-    expect([confirmed.status, await confirmed.text()]).toEqual([200, isConfirmed]);
+  it.each(['1', '2'])(
+    'is told after its URL was confirmed, signed as SNS signs by version %s',
+    async (version) => {
+      receiver.requests.length = 0;
+      const settings = { webhookUrl: `http://127.0.0.1:${receiver.port}/events?SignatureVersion=${version}` };
+      const { body: set } = await api('PUT', '/v1/providers/ses', { body: settings });
+      expect(set.verification.certificate).toContain('BEGIN CERT');
+      const asked = await validate(await nextPosting(0));
+      expect(asked.Type).toBe('SubscriptionConfirmation');
+      const { pathname, search } = new URL(asked.SubscribeURL ?? '');
+      const confirmed = await fetch(`${server}${pathname}${search}`);
+      const isConfirmed = expect.stringContaining('SubscriptionArn');
+      expect([confirmed.status, await confirmed.text()]).toEqual([200, isConfirmed]);
 
-    const inbox = await createInbox();
-    await api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules: [{ outcome: 'bounce' }] } });
-    const client = new SESv2Client({
-      ...{ endpoint: `${server}/providers/ses`, region: 'us-east-1' },
-      credentials: { accessKeyId: TEST_KEY, secretAccessKey: 'any' },
-    });
-    const { MessageId } = await client.send(
-      new SendEmailCommand({
-        ...{ FromEmailAddress: 'Shop <shop@acme.example>', ConfigurationSetName: 'main' },
-        Destination: { ToAddresses: [inbox.address] },
-        EmailTags: [{ Name: 'campaign', Value: 'spring' }],
-        Content: { Simple: { Subject: { Data: 'Hi' }, Body: { Text: { Data: 'x' } } } },
-      }),
-    );
-    client.destroy();
-    const event = await validate(await nextPosting(1));
-    expect(JSON.parse(event.Message ?? '')).toMatchObject({
-      ...{ eventType: 'Bounce', bounce: { bouncedRecipients: [{ emailAddress: inbox.address }] } },
-      mail: {
-        ...{ messageId: MessageId, source: 'Shop <shop@acme.example>', commonHeaders: { subject: 'Hi' } },
-        tags: { 'ses:configuration-set': ['main'], campaign: ['spring'] },
-      },
-    });
-  });
+      const inbox = await createInbox();
+      await api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules: [{ outcome: 'bounce' }] } });
+      const client = new SESv2Client({
+        ...{ endpoint: `${server}/providers/ses`, region: 'us-east-1' },
+        credentials: { accessKeyId: TEST_KEY, secretAccessKey: 'any' },
+      });
+      const { MessageId } = await client.send(
+        new SendEmailCommand({
+          ...{ FromEmailAddress: 'Shop <shop@acme.example>', ConfigurationSetName: 'main' },
+          Destination: { ToAddresses: [inbox.address] },
+          EmailTags: [{ Name: 'campaign', Value: 'spring' }],
+          Content: { Simple: { Subject: { Data: 'Hi' }, Body: { Text: { Data: 'x' } } } },
+        }),
+      );
+      client.destroy();
+      const posting = await nextPosting(1);
+      await expect(validate(posting.replaceAll('spring', 'autumn'))).rejects.toThrow('signature is invalid');
+      const event = await validate(posting);
+      expect(event.SignatureVersion).toBe(version);
+      expect(JSON.parse(event.Message ?? '')).toMatchObject({
+        ...{ eventType: 'Bounce', bounce: { bouncedRecipients: [{ emailAddress: inbox.address }] } },
+        mail: {
+          ...{ messageId: MessageId, source: 'Shop <shop@acme.example>', commonHeaders: { subject: 'Hi' } },
+          tags: { 'ses:configuration-set': ['main'], campaign: ['spring'] },
+        },
+      });
+    },
+  );
 });
 
 describe('scheduled mail', () => {
