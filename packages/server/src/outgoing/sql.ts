@@ -69,6 +69,8 @@ export interface ClaimedOutgoing extends StoredOutgoing, Pick<NewOutgoing, 'acco
   address: string;
 }
 
+type Claim = Pick<ClaimedOutgoing, 'id' | 'leasedUntil' | 'details'>;
+
 export interface OutgoingRecord extends StoredOutgoing {
   state: SentRecord['state'];
   error: string | null;
@@ -173,12 +175,7 @@ export const outgoing = {
   }),
 
   claim: write(
-    async (
-      tx,
-      { limit, leaseMs }: { limit: number; leaseMs: number },
-      wall: number,
-      now: number,
-    ): Promise<ClaimedOutgoing[]> => {
+    async (tx, { limit, leaseMs }: { limit: number; leaseMs: number }, wall: number, now: number) => {
       await tx.run(
         sql`update outgoing set state = 'cancelled', due_at = null, raw = null, ended_at = ${wall},
             error = 'The inbox ended.'
@@ -198,31 +195,22 @@ export const outgoing = {
 
   /** Releases all leases. Only at the start of a single server, when no other process can hold one. */
   releaseAll: write(
-    async (tx): Promise<void> => {
-      await tx.run(sql`update outgoing set leased_until = null where leased_until is not null`);
-    },
+    (tx) => tx.run(sql`update outgoing set leased_until = null where leased_until is not null`),
     { mayUseReserve: true },
   ),
 
   record: write(
-    async (
-      tx,
-      { id, leasedUntil, details }: Pick<ClaimedOutgoing, 'id' | 'leasedUntil' | 'details'>,
-      { state, error, dueAt, to }: OutgoingResult,
-      now: number,
-    ): Promise<void> => {
-      await tx.run(
+    (tx, { id, leasedUntil, details }: Claim, { state, error, dueAt, to }: OutgoingResult, now: number) =>
+      tx.run(
         sql`update outgoing set state = ${state}, due_at = ${dueAt}, leased_until = null, error = ${error},
             attempts = attempts + 1, details = ${JSON.stringify({ ...details, to })},
-            ended_at = ${dueAt === null ? now : null},
-            raw = ${dueAt === null ? sql`null` : sql`raw`}
+            ended_at = ${dueAt === null ? now : null}, raw = ${dueAt === null ? sql`null` : sql`raw`}
           where id = ${id} and leased_until = ${leasedUntil}`,
-      );
-    },
+      ),
     { keepsInboxes: true },
   ),
 
-  rawOf: read(async (db, id: string): Promise<Uint8Array | undefined> => {
+  rawOf: read(async (db, id: string) => {
     const row = await db.first<{ raw: Uint8Array | null }>(
       sql`select raw from outgoing where id = ${id} and due_at is not null`,
     );
@@ -231,14 +219,7 @@ export const outgoing = {
 
   /** Moves the pending items of an inbox to an earlier time. @returns how many became due; undefined if it is not live */
   advance: write(
-    async (
-      tx,
-      accountId: string,
-      inboxId: string,
-      ms: number,
-      wall: number,
-      now: number,
-    ): Promise<number | undefined> => {
+    async (tx, accountId: string, inboxId: string, ms: number, wall: number, now: number) => {
       const seq = await liveSeq(tx, accountId, inboxId, wall);
       if (seq === undefined) return undefined;
       const moved = await tx.all<{ dueAt: number }>(
@@ -273,27 +254,20 @@ export const outgoing = {
   ),
 
   /** What a live inbox has sent back, newest first. */
-  list: read(
-    async (
-      db,
-      inboxId: string,
-      { before, limit, messageId }: SentRange,
-      now: number,
-    ): Promise<OutgoingRecord[]> => {
-      const rows = await db.all<Stored<OutgoingRecord>>(
-        sql`select o.id, o.kind, o.state, o.message_id as "messageId", o.details, o.attempts, o.error,
+  list: read(async (db, inboxId: string, { before, limit, messageId }: SentRange, now: number) => {
+    const rows = await db.all<Stored<OutgoingRecord>>(
+      sql`select o.id, o.kind, o.state, o.message_id as "messageId", o.details, o.attempts, o.error,
             o.created_at as "createdAt", o.due_at as "dueAt"
           from outgoing o join inboxes i on i.seq = o.inbox_seq
           where i.id = ${inboxId} and i.expires_at > ${now} and o.kind in ('event', 'report', 'reply')
             ${before === null ? sql`` : sql`and o.id < ${before}`}
             ${messageId === undefined ? sql`` : sql`and o.message_id = ${messageId}`}
           order by o.id desc limit ${limit}`,
-      );
-      return rows.map((row) => decoded<OutgoingRecord>(row));
-    },
-  ),
+    );
+    return rows.map((row) => decoded<OutgoingRecord>(row));
+  }),
 
-  held: read(async (db, inboxId: string, now: number): Promise<{ count: number; firstAt: number | null }> => {
+  held: read(async (db, inboxId: string, now: number) => {
     const row = await db.first<{ count: number; firstAt: number | null }>(
       sql`select count(*) as count, min(o.due_at) as "firstAt" from outgoing o join inboxes i on i.seq = o.inbox_seq
         where i.id = ${inboxId} and i.expires_at > ${now} and o.kind = 'scheduled' and o.due_at is not null`,
@@ -313,14 +287,12 @@ export const outgoing = {
     },
   ),
 
-  readOutcomes: read(
-    async (db, accountId: string, inboxId: string, now: number): Promise<OutcomeState[] | undefined> => {
-      const row = await db.first<{ outcomes: string | null }>(
-        sql`select outcomes from inboxes where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now}`,
-      );
-      return row && parseOr<OutcomeState[]>(row.outcomes ?? '[]', []);
-    },
-  ),
+  readOutcomes: read(async (db, accountId: string, inboxId: string, now: number) => {
+    const row = await db.first<{ outcomes: string | null }>(
+      sql`select outcomes from inboxes where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now}`,
+    );
+    return row && parseOr<OutcomeState[]>(row.outcomes ?? '[]', []);
+  }),
 };
 
 /** Completes rows whose mail this transaction stores. @returns those that were pending; the others are already stored */

@@ -150,32 +150,25 @@ export const reports = {
    * The account's inboxes with all `labels` (at least one) that are live or ended within the last 24 hours: sums over
    * all, and {@link MAX_RUN_INBOXES} of them, newest first, preferably those with a problem.
    */
-  listRun: search(
-    async (
-      db,
-      accountId: string,
-      labels: Labels,
-      now: number,
-    ): Promise<{ totals: RunReport['totals']; inboxes: RunInbox[] }> => {
-      if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
-      const totals: RunReport['totals'] = {
-        ...{ inboxes: 0, inboxesWithoutMail: 0, messages: 0, waitsSucceeded: 0, waitsFailed: 0, refusals: 0 },
-        ...{ lists: { withMessages: 0, empty: 0 }, streams: { withMessages: 0, empty: 0 } },
-      };
-      const troubled: RunInbox[] = [];
-      const others: RunInbox[] = [];
-      const left = new Map<string, RefusalAt[]>();
-      for await (const page of pagesOf(db, { accountId, labels, now })) {
-        for (const inbox of await withRefusals(db, page, left, now)) {
-          addTo(totals, inbox);
-          const shown = mayHaveProblem(inbox) ? troubled : others;
-          if (shown.length < MAX_RUN_INBOXES) shown.push(inbox);
-        }
+  listRun: search(async (db, accountId: string, labels: Labels, now: number) => {
+    if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
+    const totals: RunReport['totals'] = {
+      ...{ inboxes: 0, inboxesWithoutMail: 0, messages: 0, waitsSucceeded: 0, waitsFailed: 0, refusals: 0 },
+      ...{ lists: { withMessages: 0, empty: 0 }, streams: { withMessages: 0, empty: 0 } },
+    };
+    const troubled: RunInbox[] = [];
+    const others: RunInbox[] = [];
+    const left = new Map<string, RefusalAt[]>();
+    for await (const page of pagesOf(db, { accountId, labels, now })) {
+      for (const inbox of await withRefusals(db, page, left, now)) {
+        addTo(totals, inbox);
+        const shown = mayHaveProblem(inbox) ? troubled : others;
+        if (shown.length < MAX_RUN_INBOXES) shown.push(inbox);
       }
-      const inboxes = [...troubled, ...others.slice(0, MAX_RUN_INBOXES - troubled.length)];
-      return { totals, inboxes: inboxes.sort((a, b) => (a.id < b.id ? 1 : -1)) };
-    },
-  ),
+    }
+    const inboxes = [...troubled, ...others.slice(0, MAX_RUN_INBOXES - troubled.length)];
+    return { totals, inboxes: inboxes.sort((a, b) => (a.id < b.id ? 1 : -1)) };
+  }),
 
   /** Labels of live inboxes, those of the newest inboxes first. @param name null for all names */
   listLabels: search(async (db, accountId: string, name: string | null, limit: number, now: number) => {

@@ -33,6 +33,11 @@ export interface ReplayStep {
   limit: number;
 }
 
+interface TestIds {
+  deliveryId: string;
+  eventId: string;
+}
+
 interface DeliveredMessage {
   inboxId: string;
   messageId: string;
@@ -41,7 +46,7 @@ interface DeliveredMessage {
   to: number;
 }
 
-interface LogPage {
+export interface LogPage {
   limit: number;
   before: string | null;
   state?: DeliveryState | undefined;
@@ -113,13 +118,7 @@ export const log = {
   ),
 
   addTest: write(
-    async (
-      tx,
-      accountId: string,
-      webhookId: string,
-      { deliveryId, eventId }: { deliveryId: string; eventId: string },
-      now: number,
-    ): Promise<DeliveryRecord | undefined> => {
+    async (tx, accountId: string, webhookId: string, { deliveryId, eventId }: TestIds, now: number) => {
       if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
       await tx.run(
         sql`insert into deliveries (id, webhook_id, event_id, state, created_at, due_at, round)
@@ -131,45 +130,30 @@ export const log = {
   ),
 
   /** Begins a new round with the same event id, unless an attempt is in progress. @returns undefined if not found */
-  replay: write(
-    async (
-      tx,
-      accountId: string,
-      webhookId: string,
-      deliveryId: string,
-      now: number,
-    ): Promise<DeliveryRecord | undefined> => {
-      if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
-      await tx.run(
-        sql`update deliveries set ${newRound(now)}
+  replay: write(async (tx, accountId: string, webhookId: string, deliveryId: string, now: number) => {
+    if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
+    await tx.run(
+      sql`update deliveries set ${newRound(now)}
           where id = ${deliveryId} and webhook_id = ${webhookId} and leased_until is null`,
-      );
-      await wake(tx, webhookId);
-      return findOn(tx, accountId, webhookId, deliveryId, now);
-    },
-  ),
+    );
+    await wake(tx, webhookId);
+    return findOn(tx, accountId, webhookId, deliveryId, now);
+  }),
 
   /** Replays the next `limit` deliveries in the state, except those of ended inboxes. @returns `last`: null at the end */
-  replaySome: write(
-    async (
-      tx,
-      accountId: string,
-      webhookId: string,
-      { state, after, before, limit }: ReplayStep,
-      now: number,
-    ): Promise<{ replayed: number; last: string | null } | undefined> => {
-      if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
-      const rows = await tx.all<{ id: string }>(
-        sql`select id from deliveries where webhook_id = ${webhookId} and id > ${after} and id < ${before}
+  replaySome: write(async (tx, accountId: string, webhookId: string, step: ReplayStep, now: number) => {
+    const { state, after, before, limit } = step;
+    if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
+    const rows = await tx.all<{ id: string }>(
+      sql`select id from deliveries where webhook_id = ${webhookId} and id > ${after} and id < ${before}
           and state = ${state} order by id limit ${limit}`,
-      );
-      const replayed = await tx.run(
-        sql`update deliveries set ${newRound(now)}
+    );
+    const replayed = await tx.run(
+      sql`update deliveries set ${newRound(now)}
           where id ${anyOf(rows.map(({ id }) => id))} and state = ${state} and (inbox_id is null or exists (
             select 1 from inboxes i where i.id = deliveries.inbox_id and i.expires_at > ${now} and i.freed = 0))`,
-      );
-      if (replayed > 0) await wake(tx, webhookId);
-      return { replayed, last: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
-    },
-  ),
+    );
+    if (replayed > 0) await wake(tx, webhookId);
+    return { replayed, last: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
+  }),
 };

@@ -1,14 +1,5 @@
 import { NEVER } from '../../database/schema.ts';
-import {
-  anyOf,
-  FOR_UPDATE_SKIP_LOCKED,
-  perEngine,
-  read,
-  type Sql,
-  sql,
-  type Tx,
-  write,
-} from '../../database/sql.ts';
+import { anyOf, FOR_UPDATE_SKIP_LOCKED, perEngine, read, sql, type Tx, write } from '../../database/sql.ts';
 import type { DeliveryRecord } from './log.ts';
 import { cancelPending, INBOX_ENDED, trimLog } from './removal.ts';
 import { signingSecrets } from './webhooks.ts';
@@ -55,12 +46,7 @@ const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
  * until the first of their leases ends.
  * @param pauseMs SQL expression of the pause before the next claim, milliseconds; may use the columns of `webhooks`
  */
-export async function reschedule(
-  tx: Tx,
-  ids: readonly string[],
-  now: number,
-  pauseMs: Sql = sql`0`,
-): Promise<void> {
+export async function reschedule(tx: Tx, ids: readonly string[], now: number, pauseMs = sql`0`) {
   const ofWebhook = sql`from deliveries d where d.webhook_id = w.id`;
   await tx.run(
     sql`with queues as (
@@ -120,8 +106,8 @@ async function endQueue(tx: Tx, webhook: DueWebhook, wall: number, schedule: num
   const disabled = ['The webhook was disabled.', disabledReason ?? ''].join(' ').trimEnd();
   const pending = sql`select id from deliveries where webhook_id = ${id} and due_at is not null
     union all select id from deliveries where webhook_id = ${id} and leased_until is not null`;
-  const reason = endsAt <= wall ? INBOX_ENDED : disabled;
-  await cancelPending(tx, sql`${pending} limit ${CANCELLED_PER_CLAIM}`, reason, wall);
+  const some = sql`${pending} limit ${CANCELLED_PER_CLAIM}`;
+  await cancelPending(tx, some, endsAt <= wall ? INBOX_ENDED : disabled, wall);
   await trimLog(tx, id);
   await tx.run(
     sql`update webhooks set next_at = case when exists (${pending}) then cast(${schedule} as bigint) end where id = ${id}`,
@@ -183,12 +169,7 @@ async function claimSome(
 
 export const queue = {
   claim: write(
-    async (
-      tx,
-      { prompt, other, leaseMs }: ClaimLimits,
-      now: number,
-      schedule: number = now,
-    ): Promise<ClaimedDelivery[]> => {
+    async (tx, { prompt, other, leaseMs }: ClaimLimits, now: number, schedule: number = now) => {
       await takeWakes(tx, schedule);
       return [
         ...(await claimSome(tx, { prompt: true, limit: prompt, leaseMs }, now, schedule)),

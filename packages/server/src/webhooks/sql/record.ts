@@ -60,12 +60,7 @@ async function updateDelivery(
  * @returns the failures of its webhook, undefined if that no longer exists
  */
 export const record = write(
-  async (
-    tx,
-    result: AttemptResult,
-    wall: number,
-    schedule: number = wall,
-  ): Promise<FailureStreak | undefined> => {
+  async (tx, result: AttemptResult, wall: number, schedule: number = wall) => {
     const { webhookId, attempt } = result;
     const streak = await tx.first<FailureStreak>(
       sql`select failing_since as "failingSince", failed_attempts as "failedAttempts" from webhooks

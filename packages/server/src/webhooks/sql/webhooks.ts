@@ -14,6 +14,7 @@ import {
 } from '../../database/sql.ts';
 import { AppError, notFound } from '../../errors.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
+import type { LogPage } from './log.ts';
 
 /** Readable for 24 hours after its inbox was deleted or has expired, with its log. */
 export interface WebhookRecord extends Omit<Webhook, 'createdAt' | 'failingSince'> {
@@ -126,49 +127,34 @@ export const webhooks = {
     return insertWebhook(tx, accountId, { ...webhook, endsAt: inbox.expiresAt }, maxWebhooks);
   }),
 
-  find: read(
-    async (db, accountId: string, webhookId: string, now: number): Promise<WebhookRecord | undefined> => {
-      const row = await db.first<WebhookRow>(
-        sql`select ${COLUMNS} from webhooks where ${ofAccount(accountId, webhookId, now - TOMBSTONE_MS)}`,
-      );
-      return row && toWebhook(row);
-    },
-  ),
+  find: read(async (db, accountId: string, webhookId: string, now: number) => {
+    const row = await db.first<WebhookRow>(
+      sql`select ${COLUMNS} from webhooks where ${ofAccount(accountId, webhookId, now - TOMBSTONE_MS)}`,
+    );
+    return row && toWebhook(row);
+  }),
 
-  list: read(
-    async (
-      db,
-      accountId: string,
-      { limit, before }: { limit: number; before: string | null },
-      now: number,
-    ): Promise<{ webhooks: WebhookRecord[]; hasMore: boolean }> => {
-      const rows = await db.all<WebhookRow>(
-        sql`select ${COLUMNS} from webhooks
+  list: read(async (db, accountId: string, { limit, before }: Omit<LogPage, 'state'>, now: number) => {
+    const rows = await db.all<WebhookRow>(
+      sql`select ${COLUMNS} from webhooks
           where account_id = ${accountId} and ends_at > ${now - TOMBSTONE_MS}
             ${before === null ? EMPTY : sql`and id < ${before}`}
           order by id desc limit ${limit + 1}`,
-      );
-      return { webhooks: rows.slice(0, limit).map(toWebhook), hasMore: rows.length > limit };
-    },
-  ),
+    );
+    return { webhooks: rows.slice(0, limit).map(toWebhook), hasMore: rows.length > limit };
+  }),
 
   /** `enabled`: true also resets the failures, false cancels pending deliveries. @returns undefined if there is no such live webhook */
   update: write(
-    async (
-      tx,
-      accountId: string,
-      webhookId: string,
-      { url, description, enabled }: UpdateWebhook,
-      now: number,
-    ): Promise<WebhookRecord | undefined> => {
+    async (tx, accountId: string, webhookId: string, changes: UpdateWebhook, now: number) => {
+      const { url, description, enabled } = changes;
       const note = description === undefined ? null : JSON.stringify(description);
       const on = sql`, enabled = 1, disabled_reason = null, failing_since = null, failed_attempts = 0, blocked_until = 0`;
       // Due at time 0: the next claim cancels the pending deliveries.
       const off = sql`, enabled = 0, disabled_reason = null, next_at = 0`;
-      const switched = enabled ? on : off;
       const row = await tx.first<WebhookRow>(
         sql`update webhooks set url = coalesce(${url ?? null}, url), description = coalesce(${note}, description)
-            ${enabled === undefined ? EMPTY : switched}
+            ${enabled === undefined ? EMPTY : enabled ? on : off}
           where ${ofAccount(accountId, webhookId, now)} returning ${COLUMNS}`,
       );
       return row && toWebhook(row);
@@ -178,14 +164,7 @@ export const webhooks = {
 
   /** Older secrets sign too until `oldUntil`. @returns undefined if there is no such live webhook */
   rotateSecret: write(
-    async (
-      tx,
-      accountId: string,
-      webhookId: string,
-      secret: string,
-      oldUntil: number,
-      now: number,
-    ): Promise<WebhookRecord | undefined> => {
+    async (tx, accountId: string, webhookId: string, secret: string, oldUntil: number, now: number) => {
       const live = ofAccount(accountId, webhookId, now);
       const found = await tx.first<{ secrets: string }>(
         sql`select secrets from webhooks where ${live} ${FOR_UPDATE}`,
@@ -210,12 +189,11 @@ export const webhooks = {
   ),
 
   disable: write(
-    async (tx, webhookId: string, reason: string): Promise<void> => {
-      await tx.run(
+    (tx, webhookId: string, reason: string) =>
+      tx.run(
         sql`update webhooks set enabled = 0, disabled_reason = ${reason}, next_at = 0
           where id = ${webhookId} and enabled = 1`,
-      );
-    },
+      ),
     { mayUseReserve: true },
   ),
 };
