@@ -35,48 +35,31 @@ describe('the main journey', () => {
       ],
     });
 
-    const list = await inbox.messages();
-    expect(list).toHaveLength(1);
-    const summary = list[0];
-    if (!summary) throw new Error('the list has one message');
+    const [summary] = await inbox.messages();
     expect(summary).toMatchObject({
       inboxId: inbox.id,
       from: { address: 'hello@shop.example', name: 'Café Größe' },
       subject: 'Bestätigung – 482910 ist dein Code 🎉',
+      codes: [{ value: '482910' }],
       attachmentCount: 2,
       inlineCount: 1,
-      hasAttachments: true,
     });
-    expect(summary.codes[0]?.value).toBe('482910');
-
-    const message = await inbox.read(summary.id);
-    expect(message.text).toContain('.\nEine Zeile mit Punkt.');
-    expect(message.html).toContain('<b>482910</b>');
-    expect(message.links).toContainEqual({
-      href: 'https://shop.example/verify?a=1&b=%20x',
-      text: 'E-Mail bestätigen',
-      kind: 'verify',
+    const message = await inbox.read(summary?.id ?? '');
+    expect(message).toMatchObject({
+      text: expect.stringContaining('.\nEine Zeile mit Punkt.'),
+      html: expect.stringContaining('<b>482910</b>'),
+      links: [{ href: 'https://shop.example/verify?a=1&b=%20x', text: 'E-Mail bestätigen', kind: 'verify' }],
+      envelope: { mailFrom: 'hello@shop.example', rcptTo: [`${local}+signup@${domain}`] },
+      parseError: null,
     });
-    expect(message.envelope).toMatchObject({
-      mailFrom: 'hello@shop.example',
-      rcptTo: [`${local}+signup@${domain}`],
-    });
-    expect(message.parseError).toBeNull();
-
-    const attachment = (name: string) => message.attachments.find(({ filename }) => filename === name);
-    expect(attachment('logo.png')).toMatchObject({
-      disposition: 'inline',
-      contentId: 'logo@shop',
-      size: logo.length,
-    });
-    expect(attachment('agb.txt')).toMatchObject({ size: 7, parameters: { name: 'agb.txt' } });
-    for (const [name, bytes] of [
-      ['Rechnung für März.pdf', pdf],
-      ['logo.png', logo],
-      ['agb.txt', Buffer.from('Zeile\r\n')],
+    for (const [name, bytes, fields] of [
+      ['Rechnung für März.pdf', pdf, { disposition: 'attachment' }],
+      ['logo.png', logo, { disposition: 'inline', contentId: 'logo@shop' }],
+      ['agb.txt', Buffer.from('Zeile\r\n'), { parameters: { name: 'agb.txt' } }],
     ] as const) {
-      const found = attachment(name);
+      const found = message.attachments.find(({ filename }) => filename === name);
       if (!found) throw new Error(`${name} is missing`);
+      expect(found).toMatchObject({ size: bytes.length, ...fields });
       expect(Buffer.from(await message.attachment(found)).equals(bytes), name).toBe(true);
     }
   });
@@ -90,10 +73,8 @@ describe('the main journey', () => {
       subject: 'Both',
       text: 'hello',
     });
-    for (const inbox of [one, two]) {
-      const message = await inbox.waitForMessage();
-      expect(message.envelope.rcptTo).toEqual([inbox.address]);
-    }
+    for (const inbox of [one, two])
+      expect((await inbox.waitForMessage()).envelope.rcptTo).toEqual([inbox.address]);
   });
 
   it('rejects mail for a deleted inbox like mail for an unknown one', async () => {

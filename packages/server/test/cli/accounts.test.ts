@@ -70,29 +70,23 @@ describe('mayfly account create', () => {
   });
 
   it('takes a plan of the configuration and a name for the key', async () => {
-    const { id, name, plan, key } = await makeAccount(operator, '--plan', 'gold', '--key-name', 'ci');
-    expect(plan).toBe('gold');
-    expect(await operator.store.accounts.find(id)).toMatchObject({ name, plan: 'gold' });
-    expect((await operator.store.keys.findByHash(hashCredential(key), NOW))?.key.name).toBe('ci');
+    const { id, name, key } = await makeAccount(operator, '--plan', 'gold', '--key-name', 'ci');
+    const found = await operator.store.keys.findByHash(hashCredential(key), NOW);
+    expect(found).toMatchObject({ account: { id, name, plan: 'gold' }, key: { name: 'ci' } });
   });
 
-  it('refuses an unknown plan with the known ones, and makes nothing', async () => {
-    const before = await operator.json('account', 'list');
-    const made = operator.run('account', 'create', '--name', 'Web', '--plan', 'silver');
-    await expect(made).rejects.toThrow(
-      new ArgumentError('"silver" is not a plan. The configured plans are free, developer, unlimited, gold.'),
-    );
-    expect(await operator.json('account', 'list')).toEqual(before);
-  });
-
+  const PLANS = '"silver" is not a plan. The configured plans are free, developer, unlimited, gold.';
   it.each([
-    ['an empty name', ' '],
-    ['a name with control characters', 'a\u001b[31m'],
-    ['a name of 101 letters', 'x'.repeat(101)],
-    ["a name that is an account's id", newId('acc', NOW)],
-  ])('refuses %s', async (_what, name) => {
+    ['an empty name', [' '], 'is not a valid name'],
+    ['a name with control characters', ['a\u001b[31m'], 'is not a valid name'],
+    ['a name of 101 letters', ['x'.repeat(101)], 'is not a valid name'],
+    ["a name that is an account's id", [newId('acc', NOW)], 'has the form of an account id'],
+    ['an unknown plan', ['Web', '--plan', 'silver'], PLANS],
+  ])('refuses %s and makes nothing', async (_what, options, message) => {
     const before = await operator.json('account', 'list');
-    await expect(operator.run('account', 'create', '--name', name)).rejects.toThrow(ArgumentError);
+    const made = operator.run('account', 'create', '--name', ...options);
+    await expect(made).rejects.toThrow(ArgumentError);
+    await expect(made).rejects.toThrow(message);
     expect(await operator.json('account', 'list')).toEqual(before);
   });
 });
@@ -109,17 +103,16 @@ describe('mayfly account show', () => {
     await operator.store.usage.report([{ accountId: id, month: '2026-03', returned: 0, days }]);
 
     const printed = await operator.run('account', 'show', id);
-    expect(printed).toMatch(/^plan: +gold$/m);
-    expect(printed).toMatch(/^ {2}requestsPerMonth: +1000$/m);
-    expect(printed).toMatch(/^ {2}maxLiveInboxes: +no limit$/m);
-    expect(printed).toMatch(/^requests in 2026-03/m);
-    expect(printed).toMatch(/^ {2}answered: +820$/m);
-    expect(printed).toMatch(/^ {2}taken: +900 of 1000 /m);
-    expect(printed).toMatch(/^ {2}80 %: +2026-03-04T05:06:07\.000Z$/m);
-    expect(printed).toMatch(/^ {2}100 %: +not reached$/m);
-    expect(printed).toMatch(/^ {2}key_\w+ +mfk_\w{4} +first key +full .* never +never$/m);
-    expect(printed).toMatch(/^own domains\n {2}web\.example$/m);
-
+    for (const line of [
+      /^plan: +gold$/m,
+      /^ {2}requestsPerMonth: +1000$/m,
+      /^ {2}maxLiveInboxes: +no limit$/m,
+      /^requests in 2026-03 \(UTC\)\n {2}answered: +820\n {2}taken: +900 of 1000 /m,
+      /^ {2}80 %: +2026-03-04T05:06:07\.000Z\n {2}100 %: +not reached$/m,
+      /^ {2}key_\w+ +mfk_\w{4} +first key +full .* never +never$/m,
+      /^own domains\n {2}web\.example$/m,
+    ])
+      expect(printed).toMatch(line);
     expect(await operator.json('account', 'show', id)).toMatchObject({
       id,
       limits: GOLD,
@@ -194,7 +187,6 @@ describe('mayfly account delete', () => {
     await expect(refused).rejects.toThrow(
       `This deletes account ${id} ("${name}") permanently: its 1 API key, its domains (web.example), its webhooks, its inboxes and all their messages. To delete it, run: mayfly account delete ${id} --yes`,
     );
-    expect(await operator.store.accounts.find(id)).toBeDefined();
     expect(await operator.store.keys.list(id)).toHaveLength(1);
   });
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ensureFirstAccount } from '../../src/accounts/keys.ts';
 import { ArgumentError } from '../../src/cli/arguments.ts';
 import { hashCredential, hasValidChecksum, newCredential, newId } from '../../src/ids.ts';
@@ -54,34 +54,25 @@ describe('mayfly key create', () => {
   });
 
   it.each([
-    ['no time', 'soon'],
-    ['a day that is none', '2027-02-30'],
-    ['an hour that is none', '2027-02-20T25:00Z'],
-    ['a time without an offset', '2027-01-31T12:00:00'],
-    ['the past', '2020-01-01'],
-    ['this moment', '0d'],
-  ])('refuses %s for --expires and makes nothing', async (_what, when) => {
+    ['no time', '--expires', 'soon'],
+    ['a day that is none', '--expires', '2027-02-30'],
+    ['an hour that is none', '--expires', '2027-02-20T25:00Z'],
+    ['a time without an offset', '--expires', '2027-01-31T12:00:00'],
+    ['the past', '--expires', '2020-01-01'],
+    ['this moment', '--expires', '0d'],
+    ['an empty name', '--name', ''],
+  ])('refuses %s and makes nothing', async (_what, ...option) => {
     const before = await operator.json('key', 'list');
-    await expect(operator.run('key', 'create', '--expires', when)).rejects.toThrow(ArgumentError);
-    expect(await operator.json('key', 'list')).toEqual(before);
-  });
-
-  it('refuses an unknown scope and an empty name', async () => {
-    const before = await operator.json('key', 'list');
-    await expect(operator.run('key', 'create', '--scope', 'write')).rejects.toThrow(/full, read/);
-    await expect(operator.run('key', 'create', '--name', '')).rejects.toThrow(ArgumentError);
+    await expect(operator.run('key', 'create', ...option)).rejects.toThrow(ArgumentError);
     expect(await operator.json('key', 'list')).toEqual(before);
   });
 
   it('says before the first start what to do', async () => {
     const fresh = await openOperator();
-    try {
-      await expect(fresh.run('key', 'create')).rejects.toThrow(
-        'There is no account yet. Start the server once',
-      );
-    } finally {
-      await fresh.close();
-    }
+    onTestFinished(() => fresh.close());
+    await expect(fresh.run('key', 'create')).rejects.toThrow(
+      'There is no account yet. Start the server once',
+    );
   });
 });
 
@@ -99,12 +90,12 @@ describe('mayfly key list', () => {
       { id: newest, name: 'short', expiresAt: '2026-03-05T06:06:08.000Z', lastUsedAt: null },
       { id: oldest, name: 'first key', expiresAt: null, lastUsedAt: '2026-03-05T05:06:08.000Z' },
     ]);
-    const [title, head, ...rows] = (await operator.run('key', 'list', '--account', name)).split('\n');
-    expect(title).toBe(`Keys of ${id} (${name})`);
-    expect(head).toMatch(/^ID +PREFIX +NAME +SCOPE +CREATED +EXPIRES +LAST USED$/);
-    expect(rows[0]).toMatch(/^key_.* 2026-03-05T06:06:08\.000Z \(expired\) +never$/);
-    expect(rows[1]).toMatch(/^key_.* never +2026-03-05T05:06:08\.000Z$/);
-    expect(rows).toHaveLength(2);
+    expect((await operator.run('key', 'list', '--account', name)).split('\n')).toEqual([
+      `Keys of ${id} (${name})`,
+      expect.stringMatching(/^ID +PREFIX +NAME +SCOPE +CREATED +EXPIRES +LAST USED$/),
+      expect.stringMatching(/^key_.* 2026-03-05T06:06:08\.000Z \(expired\) +never$/),
+      expect.stringMatching(/^key_.* never +2026-03-05T05:06:08\.000Z$/),
+    ]);
   });
 
   it('shows those of the first account where none is named', async () => {
@@ -117,12 +108,11 @@ describe('mayfly key revoke', () => {
     const key = await operator.run('key', 'create', '--name', 'leaked');
     const [{ id, name }] = await operator.json('key', 'list');
     expect(name).toBe('leaked');
-    const printed = await operator.run('key', 'revoke', id);
-    expect(printed).toContain(`Revoked ${id} (${key.slice(0, 8)}…, "leaked") of account ${first}.`);
-    expect(printed).not.toMatch(/left|MAYFLY_API_KEY/);
+    expect(await operator.run('key', 'revoke', id)).toBe(
+      `Revoked ${id} (${key.slice(0, 8)}…, "leaked") of account ${first}.\nA running server rejects it within a second.`,
+    );
     expect(await find(key)).toBeUndefined();
-    const listed: { id: string }[] = await operator.json('key', 'list');
-    expect(listed.map((one) => one.id)).not.toContain(id);
+    expect(JSON.stringify(await operator.json('key', 'list'))).not.toContain(id);
   });
 
   it('takes the leaked key itself from standard input', async () => {
@@ -140,14 +130,11 @@ describe('mayfly key revoke', () => {
   });
 
   it('tells a mistyped key from an unknown one', async () => {
-    const key = await operator.run('key', 'create');
-    await expect(operator.runWith(key.slice(0, -1), 'key', 'revoke', '-')).rejects.toThrow(ArgumentError);
-    await expect(operator.runWith('', 'key', 'revoke', '-')).rejects.toThrow(ArgumentError);
-    await expect(operator.runWith(newCredential('mfk'), 'key', 'revoke', '-')).rejects.toThrow(
-      /This server has no such key/,
-    );
-    await expect(operator.run('key', 'revoke', newId('key', NOW))).rejects.toThrow(/No key has the id/);
-    expect(await find(key)).toBeDefined();
+    const revoke = (input: string) => operator.runWith(input, 'key', 'revoke', '-');
+    await expect(revoke(newCredential('mfk').slice(0, -1))).rejects.toThrow(ArgumentError);
+    await expect(revoke('')).rejects.toThrow(ArgumentError);
+    await expect(revoke(newCredential('mfk'))).rejects.toThrow('This server has no such key');
+    await expect(operator.run('key', 'revoke', newId('key', NOW))).rejects.toThrow('No key has the id');
   });
 
   it("revokes an account's last key too, and says what that means", async () => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Command } from 'commander';
@@ -73,12 +73,9 @@ describe('mayfly mail', () => {
   it('sends to several recipients, by the server and from the sender that are named', async () => {
     const [one, two] = [await app.createInbox(), await app.createInbox()];
     const server = `localhost:${app.smtp.port}`;
-    await mail([one.address, two.address, '--server', server, '--from', 'shop@shop.example'], {
-      MAYFLY_SMTP_PORT: '1',
-    });
-    for (const inbox of [one, two]) {
-      expect((await received(inbox)).from.address).toBe('shop@shop.example');
-    }
+    const options = ['--server', server, '--from', 'shop@shop.example'];
+    await mail([one.address, two.address, ...options], { MAYFLY_SMTP_PORT: '1' });
+    for (const inbox of [one, two]) expect((await received(inbox)).from.address).toBe('shop@shop.example');
   });
 
   it.each([
@@ -102,28 +99,17 @@ describe('mayfly mail', () => {
   it('says that a server closed the connection', async () => {
     const silent = createServer((socket) => socket.end('220 hello\r\n')).listen(0, '127.0.0.1');
     await once(silent, 'listening');
-    const address = silent.address();
-    const port = typeof address === 'object' ? address?.port : 0;
-    await expect(mail(['a@b.example', '--server', `127.0.0.1:${port}`])).rejects.toThrow(/server/);
+    const { port } = silent.address() as AddressInfo;
+    await expect(mail(['a@b.example', '--server', `127.0.0.1:${port}`])).rejects.toThrow(/server closed/);
     silent.close();
   });
 
   it('is `npm run mail` in the checkout', async () => {
     const inbox = await app.createInbox();
-    const { stdout } = await promisify(execFile)(
-      'npm',
-      [
-        'run',
-        'mail',
-        '--',
-        inbox.address,
-        '--subject',
-        'two words',
-        '--server',
-        `127.0.0.1:${app.smtp.port}`,
-      ],
-      { cwd: join(import.meta.dirname, '../../../..') },
-    );
+    const options = ['--subject', 'two words', '--server', `127.0.0.1:${app.smtp.port}`];
+    const { stdout } = await promisify(execFile)('npm', ['run', 'mail', '--', inbox.address, ...options], {
+      cwd: join(import.meta.dirname, '../../../..'),
+    });
     expect(stdout).toContain(`Sent to ${inbox.address}`);
     expect((await received(inbox)).subject).toBe('two words');
   });

@@ -19,44 +19,26 @@ async function run(line: string): Promise<void> {
   await program.parseAsync(line.split(' ').filter(Boolean), { from: 'user' });
 }
 
+const START = 'Use "mayfly dev" on a laptop or in CI, "mayfly serve" in production.';
+const ALL = 'The commands are dev, serve, account, key, plan and domain.';
+const VARIABLES = 'Settings are environment variables:';
+
 describe('the command line', () => {
   it.each([
-    [
-      'start',
-      '"start" is not a command of "mayfly". Use "mayfly dev" on a laptop or in CI, "mayfly serve" in production.',
-    ],
-    [
-      'up',
-      '"up" is not a command of "mayfly". Use "mayfly dev" on a laptop or in CI, "mayfly serve" in production.',
-    ],
-    [
-      'sevre',
-      '"sevre" is not a command of "mayfly". Did you mean "serve"? The commands are dev, serve, account, key, plan and domain.',
-    ],
-    [
-      'xyz',
-      '"xyz" is not a command of "mayfly". The commands are dev, serve, account, key, plan and domain.',
-    ],
-    [
-      'keys list',
-      '"keys" is not a command of "mayfly". Did you mean "key"? The commands are dev, serve, account, key, plan and domain.',
-    ],
+    ['start', `"start" is not a command of "mayfly". ${START}`],
+    ['up', `"up" is not a command of "mayfly". ${START}`],
+    ['sevre', `"sevre" is not a command of "mayfly". Did you mean "serve"? ${ALL}`],
+    ['xyz', `"xyz" is not a command of "mayfly". ${ALL}`],
     [
       'key creat',
       '"creat" is not a command of "mayfly key". Did you mean "create"? The commands are create, list and revoke.',
     ],
-    [
-      'dev --port 9000',
-      '"--port" is not an option of "mayfly dev". Settings are environment variables: set MAYFLY_HTTP_PORT.',
-    ],
+    ['dev --port 9000', `"--port" is not an option of "mayfly dev". ${VARIABLES} set MAYFLY_HTTP_PORT.`],
     [
       'serve --smtp-port=25',
-      '"--smtp-port=25" is not an option of "mayfly serve". Settings are environment variables: set MAYFLY_SMTP_PORT.',
+      `"--smtp-port=25" is not an option of "mayfly serve". ${VARIABLES} set MAYFLY_SMTP_PORT.`,
     ],
-    [
-      'dev -d',
-      '"-d" is not an option of "mayfly dev". Settings are environment variables: "mayfly config --table" lists them.',
-    ],
+    ['dev -d', `"-d" is not an option of "mayfly dev". ${VARIABLES} "mayfly config --table" lists them.`],
     [
       'key create --acount x',
       '"--acount" is not an option of "mayfly key create". Did you mean "--account"?',
@@ -72,10 +54,6 @@ describe('the command line', () => {
     ['key create --name', `"mayfly key create": option '--name <name>' argument missing`],
     ['account create', `"mayfly account create": required option '--name <name>' not specified`],
     ['plan show', `"mayfly plan show": missing required argument 'plan'`],
-    [
-      'plan show a b c',
-      `"mayfly plan show": too many arguments for 'show'. Expected 1 argument but got 3: a, b, c.`,
-    ],
     ['dev now', `"mayfly dev": too many arguments for 'dev'. Expected 0 arguments but got 1: now.`],
   ])('says for `mayfly %s` what to do', async (line, message) => {
     await expect(run(line)).rejects.toEqual(new ArgumentError(message));

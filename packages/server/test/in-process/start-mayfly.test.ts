@@ -85,11 +85,7 @@ describe('a server in the process of a test', () => {
     writeFileSync(file, program);
     const args = ['--disable-warning=ExperimentalWarning', file];
     const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 });
-    expect({ stdout, stderr, left: readdirSync(folder) }).toEqual({
-      stdout: 'stopped\n',
-      stderr: '',
-      left: [],
-    });
+    expect([stdout, stderr, readdirSync(folder)]).toEqual(['stopped\n', '', []]);
   });
 
   it('stops while mail comes in: each sender gets a reply or loses its connection', async () => {
