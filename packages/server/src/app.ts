@@ -1,6 +1,6 @@
 import { ensureFirstAccount, type FirstStart } from './accounts/keys.ts';
 import { createPlans } from './accounts/plans.ts';
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, repeat, systemClock } from './clock.ts';
 import {
   type Config,
   certificateOf,
@@ -13,8 +13,7 @@ import {
 import { createSignInCodes } from './console/sign-in-codes.ts';
 import { openSqlite, type SqliteOptions } from './database/sqlite/open.ts';
 import { createEventBus, type EventBus } from './events.ts';
-import { createLiveNodes, RateLimit } from './http/access/admission.ts';
-import { recheckUntil } from './http/access/held-requests.ts';
+import { divideByLiveNodes, RateLimit } from './http/access/admission.ts';
 import { newSessionId, randomFraction } from './ids.ts';
 
 import { ByteBudget, IN_FLIGHT_BYTES, TRACE_HEADROOM_BYTES } from './inbound/incoming-mail.ts';
@@ -313,6 +312,9 @@ async function startSmtp(parts: Parts) {
   return { server, endpoint: { host: config.smtpHost, ...ports } };
 }
 
+/** A revoked key ends its held requests within this time. */
+const RECHECK_EVERY_MS = 500;
+
 /** Starts the API and the console. */
 async function startHttp(parts: Parts, smtp: Smtp | null) {
   const { config, store, receiver, metrics, clock, log, opened } = parts;
@@ -322,13 +324,15 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
   opened.onClose(() => waitLog.flushed());
   const replays = createReplays(parts);
   opened.onClose(() => replays.stop());
+  const rate = new RateLimit(clock);
+  if (config.databaseUrl !== null) opened.onClose(await divideByLiveNodes(rate, parts));
   const server = await createHttpServer(config, {
     ...parts,
+    rate,
     waitLog,
     replays,
     newWebhooks: createNewWebhooks(parts),
     scheduleNow: parts.schedule.now,
-    rate: await openRateLimit(parts),
     refusalsWritten: () => receiver.refusalsWritten(),
     smtp: smtp?.endpoint ?? null,
     visits: smtp?.server.visits ?? null,
@@ -343,7 +347,11 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
   opened.addListener(server);
   const rechecking = new AbortController();
   opened.onClose(async () => rechecking.abort());
-  void recheckUntil(rechecking.signal, { recheck: () => server.built.held.recheck(), clock, log });
+  void repeat(clock, RECHECK_EVERY_MS, rechecking.signal, () =>
+    server.built.held
+      .recheck()
+      .catch((err) => log.warn({ err }, 'The keys of held requests could not be checked')),
+  );
   const { port } = await listening('http', config, server.start());
   const url = config.publicUrl ?? urlOf(config.httpHost, port);
   return { server, endpoint: { url, consoleUrl: config.console === 'on' ? `${url}/` : null } };
@@ -360,16 +368,6 @@ async function startPop3(parts: Parts, http: Http) {
   opened.addListener(server);
   const { port } = await listening('pop3', config, server.start());
   return { server, endpoint: { host: config.smtpHost, port } };
-}
-
-/** With PostgreSQL, rates are divided by the number of live nodes. */
-async function openRateLimit({ config, store, clock, log, opened }: Parts): Promise<RateLimit> {
-  const rate = new RateLimit(clock);
-  if (config.databaseUrl === null) return rate;
-  const nodes = createLiveNodes({ rate, store, clock, log });
-  await nodes.start();
-  opened.onClose(() => nodes.stop());
-  return rate;
 }
 
 /** Starts the sweeper, and the delivery of webhooks and of what inboxes send. */

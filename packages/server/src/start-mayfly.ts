@@ -37,22 +37,16 @@ const DEFAULTS = {
   MAYFLY_LOG_LEVEL: 'silent',
 };
 
-/** Parse workers that all servers of this process share. */
-let shared: { parsing: Parsing; users: number } | undefined;
+/** Parse workers that all servers of this process share, and the number of these servers. */
+let parsing: Parsing | undefined;
+let servers = 0;
 
-function shareParsing(): { parsing: Parsing; release(): Promise<void> } {
-  shared ??= { parsing: new Parsing(), users: 0 };
-  const own = shared;
-  own.users += 1;
-  return {
-    parsing: own.parsing,
-    async release() {
-      own.users -= 1;
-      if (own.users > 0) return;
-      shared = undefined;
-      await own.parsing.close();
-    },
-  };
+async function releaseParsing(): Promise<void> {
+  servers -= 1;
+  if (servers > 0) return;
+  const unused = parsing;
+  parsing = undefined;
+  await unused?.close();
 }
 
 /**
@@ -64,9 +58,10 @@ export async function startMayfly({ settings = {} }: StartOptions = {}): Promise
   const [unused] = unusedVariables(settings);
   if (unused !== undefined) throw new Error(unused);
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
-  const { parsing, release } = shareParsing();
+  servers += 1;
+  parsing ??= new Parsing();
   const end = async (): Promise<void> => {
-    await release();
+    await releaseParsing();
     await rm(folder, { recursive: true, force: true });
   };
   try {

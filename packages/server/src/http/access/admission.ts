@@ -77,42 +77,34 @@ export class RateLimit {
 
 const BEAT_EVERY_MS = 3 * SECOND_MS;
 
-interface LiveNodesDeps {
-  rate: Pick<RateLimit, 'divideBy'>;
-  store: Pick<Store, 'nodes'>;
-  clock: Clock;
-  log: Logger;
-}
-
-/** Divides rate limits by the number of live nodes. */
-export function createLiveNodes({ rate, store, clock, log }: LiveNodesDeps) {
+/**
+ * Divides rate limits by the number of live nodes, from now on.
+ * @returns a function that ends this, and removes this node, so that the others get its share
+ */
+export async function divideByLiveNodes(
+  rate: RateLimit,
+  { store, clock, log }: { store: Pick<Store, 'nodes'>; clock: Clock; log: Logger },
+): Promise<() => Promise<void>> {
   const id = newSessionId();
   const stopping = new AbortController();
-  let loop: Promise<void> = Promise.resolve();
   const report = oncePerMinute(clock, (err, count) =>
     log.warn({ err, count }, 'The number of servers could not be read; rates stay divided as before'),
   );
   const beat = async (): Promise<void> => {
     try {
-      rate.divideBy(await store.nodes.beat(id, clock.now()));
+      if (!stopping.signal.aborted) rate.divideBy(await store.nodes.beat(id, clock.now()));
     } catch (error) {
       report(toError(error));
     }
   };
-  return {
-    async start(): Promise<void> {
-      await beat();
-      loop = repeat(clock, BEAT_EVERY_MS, stopping.signal, async () => {
-        if (!stopping.signal.aborted) await beat();
-      });
-    },
-    async stop(): Promise<void> {
-      stopping.abort();
-      await loop;
-      await store.nodes.leave(id, clock.now()).catch((err) => {
-        log.warn({ err }, 'The other servers learn late that this one has stopped');
-      });
-    },
+  await beat();
+  const loop = repeat(clock, BEAT_EVERY_MS, stopping.signal, beat);
+  return async () => {
+    stopping.abort();
+    await loop;
+    await store.nodes.leave(id, clock.now()).catch((err) => {
+      log.warn({ err }, 'The other servers learn late that this one has stopped');
+    });
   };
 }
 

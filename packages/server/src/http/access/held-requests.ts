@@ -1,13 +1,9 @@
 import type { FastifyReply } from 'fastify';
-import { type Clock, repeat } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
 import type { Store } from '../../store.ts';
 import { MAX_HELD_PER_ACCOUNT } from '../limits.ts';
 import { unknownCredential } from './credential.ts';
 import type { Asking, Guard } from './guard.ts';
-
-const RECHECK_EVERY_MS = 500;
 
 interface Held {
   controller: AbortController;
@@ -124,12 +120,3 @@ const serverStopping = (): AppError =>
   new AppError('server_stopping', 'The server is stopping. Repeat the request after 1 second.', {
     retryAfterSeconds: 1,
   });
-
-export function recheckUntil(
-  signal: AbortSignal,
-  { recheck, clock, log }: { recheck(): Promise<void>; clock: Clock; log: Logger },
-): Promise<void> {
-  return repeat(clock, RECHECK_EVERY_MS, signal, () =>
-    recheck().catch((err) => log.warn({ err }, 'The keys of held requests could not be checked')),
-  );
-}

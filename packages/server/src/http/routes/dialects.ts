@@ -2,9 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { MAX_WAIT } from '@mayfly/client/contract';
 import {
-  type Answer,
   Api,
-  type Asked,
   createChanges,
   createWebSockets,
   MAILHOG,
@@ -59,52 +57,12 @@ function waitOf({ headers, query }: FastifyRequest): number {
   throw new Refused(400, `wait must be a number of seconds up to ${MAX_WAIT}`);
 }
 
-/** Sends requests to our own API, with the credential and the address of a request to the imitated one. */
-const ownRequest =
-  (
-    app: App,
-    { ip, headers: { host = 'localhost' } }: FastifyRequest,
-    authorization: string,
-    secret: string,
-  ) =>
-  async ({ method, path, body, type, signal }: Asked): Promise<Answer> => {
-    const response = await app.inject({
-      method: method as 'GET',
-      url: path,
-      headers: {
-        authorization,
-        host,
-        [DIALECT_HEADER]: secret,
-        ...(type !== undefined && { 'content-type': type }),
-      },
-      remoteAddress: ip,
-      ...(signal && { signal }),
-      ...(body !== undefined && { payload: Buffer.from(body) }),
-    });
-    const { statusCode: status, headers, rawPayload } = response;
-    return { status, headers: headers as Record<string, string>, body: rawPayload };
-  };
-
 /** Sends an error as the imitated program does: as plain text. */
 function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
   const refusal = { type: 'text/plain', body: messageOf(error) };
   if (error instanceof Refused) return sendTranslated(reply, { ...refusal, status: error.status });
   if (!(error instanceof AppError) || error.code !== 'unauthorized') throw error;
   return sendTranslated(reply, { ...refusal, status: 401, headers: CHALLENGE });
-}
-
-function limitSending(): (request: FastifyRequest) => void {
-  let sending = 0;
-  return ({ raw }) => {
-    if (sending >= MAX_SENDING)
-      throw new AppError('unavailable', 'Too many mails are being sent at once. Retry after 1 second.', {
-        retryAfterSeconds: 1,
-      });
-    sending++;
-    raw.once('close', () => {
-      sending--;
-    });
-  };
 }
 
 const EVENTS = '/api/events';
@@ -143,21 +101,42 @@ function eventsRoute(
 
 /** Translates requests to the API of an imitated program to requests to our own API, within this process. */
 export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit' | 'mailhog'): void {
-  const { deps, dialectSecret: secret } = context;
-  const authorizations = new WeakMap<FastifyRequest, string>();
-  const startSending = limitSending();
+  const { deps } = context;
+  let sending = 0;
 
   const admit = async (request: FastifyRequest): Promise<void> => {
-    const authorization = authorizationOf(request, context);
-    await admitTranslated(request, authorization, context);
-    authorizations.set(request, authorization);
-    if (request.method === 'POST') startSending(request);
+    await admitTranslated(request, authorizationOf(request, context), context);
+    if (request.method !== 'POST') return;
+    if (sending >= MAX_SENDING)
+      throw new AppError('unavailable', 'Too many mails are being sent at once. Retry after 1 second.', {
+        retryAfterSeconds: 1,
+      });
+    sending++;
+    request.raw.once('close', () => {
+      sending--;
+    });
   };
 
   const changes = createChanges();
+  /** The mailbox of a caller, with requests to our own API by the caller's credential and address. */
   const mailboxOf = (request: FastifyRequest): [Mailbox, Owner] => {
     const { account, key, inbox } = callerOf(request);
-    const api = new Api(ownRequest(app, request, authorizations.get(request) ?? '', secret));
+    const api = new Api(async ({ method, path, body, type, signal }) => {
+      const { statusCode, headers, rawPayload } = await app.inject({
+        method: method as 'GET',
+        url: path,
+        headers: {
+          authorization: authorizationOf(request, context),
+          host: request.headers.host ?? 'localhost',
+          [DIALECT_HEADER]: context.dialectSecret,
+          ...(type !== undefined && { 'content-type': type }),
+        },
+        remoteAddress: request.ip,
+        ...(signal && { signal }),
+        ...(body !== undefined && { payload: Buffer.from(body) }),
+      });
+      return { status: statusCode, headers: headers as Record<string, string>, body: rawPayload };
+    });
     const owner = { accountId: account.id, inboxId: key ? undefined : inbox?.id };
     return [new Mailbox(api, owner.inboxId, (change) => changes.publish(owner, change)), owner];
   };

@@ -38,34 +38,6 @@ type Send = (
   asked: Asked,
 ) => Promise<{ status: number; headers: Answer['headers']; body: Readable; end(): void }>;
 
-const sender =
-  (
-    { app, context }: Pick<BuiltApp, 'app' | 'context'>,
-    { clock, stopping, password, ip }: { clock: Clock; stopping: AbortSignal; password: string; ip: string },
-  ): Send =>
-  async ({ method, path }) => {
-    for (;;) {
-      const { statusCode, headers, stream, raw } = await app.inject({
-        method: method as 'GET',
-        url: path,
-        headers: {
-          authorization: `Bearer ${password}`,
-          host: 'localhost',
-          // Allows a read token to delete messages.
-          ...(method === 'DELETE' && { [DIALECT_HEADER]: context.dialectSecret }),
-        },
-        remoteAddress: ip,
-        payloadAsStream: true,
-      });
-      const end = () => void raw.res.destroy();
-      const pause = statusCode === 429 ? Number(headers['retry-after']) : Number.NaN;
-      if (!(pause <= MAX_PAUSE) || stopping.aborted)
-        return { status: statusCode, headers: headers as Answer['headers'], body: stream(), end };
-      end();
-      await clock.sleep(pause * SECOND_MS, stopping);
-    }
-  };
-
 function maildropOf(send: Send, inboxId: string): Maildrop {
   const api = new Api(async (asked) => {
     const { status, headers, body } = await send(asked);
@@ -99,8 +71,33 @@ export function createPop3Server(config: Config, { built, hostname, findInbox, c
   const offersTls = smtpStarttls === 'self-signed' || (smtpStarttls === 'auto' && tls !== null);
   const certificate = new Certificate(hostname, clock);
 
+  const sender =
+    (password: string, ip: string): Send =>
+    async ({ method, path }) => {
+      for (;;) {
+        const { statusCode, headers, stream, raw } = await built.app.inject({
+          method: method as 'GET',
+          url: path,
+          headers: {
+            authorization: `Bearer ${password}`,
+            host: 'localhost',
+            // Allows a read token to delete messages.
+            ...(method === 'DELETE' && { [DIALECT_HEADER]: built.context.dialectSecret }),
+          },
+          remoteAddress: ip,
+          payloadAsStream: true,
+        });
+        const end = () => void raw.res.destroy();
+        const pause = statusCode === 429 ? Number(headers['retry-after']) : Number.NaN;
+        if (!(pause <= MAX_PAUSE) || stopping.signal.aborted)
+          return { status: statusCode, headers: headers as Answer['headers'], body: stream(), end };
+        end();
+        await clock.sleep(pause * SECOND_MS, stopping.signal);
+      }
+    };
+
   const logIn = async ({ username, password }: Credentials, ip: string): Promise<Maildrop | undefined> => {
-    const send = sender(built, { clock, stopping: stopping.signal, password, ip });
+    const send = sender(password, ip);
     if (!isDevKey(`Bearer ${password}`)) {
       const found = await findInbox({ authorizeAs: '', username, password });
       return found && maildropOf(send, found.id);
