@@ -32,16 +32,14 @@ async function idleFrom(address: string): Promise<SmtpClient> {
 const mail = [...upToData, 'DATA → 354', 'x\r\n. → 250'];
 
 describe('idle connections from many addresses', () => {
-  it.each([
-    ['40 addresses', 40, 5],
-    ['200 addresses', 200, 1],
-  ])('that fill the server, from %s, do not keep a new client out', async (_, addresses, each) => {
-    await start({ limits: { maxConnections: 200 } });
-    for (let i = 0; i < addresses; i++) {
-      for (let j = 0; j < each; j++) await idleFrom(`198.51.100.${i}`);
-    }
-    await (await clientFrom('203.0.113.9')).play(mail);
-  });
+  it.each([40, 200])(
+    'that fill the server, from %i addresses, do not keep a new client out',
+    async (count) => {
+      await start({ limits: { maxConnections: 200 } });
+      for (let i = 0; i < 200; i++) await idleFrom(`198.51.100.${i % count}`);
+      await (await clientFrom('203.0.113.9')).play(mail);
+    },
+  );
 
   it('from this machine, where all clients share an address, do not keep another client of it out', async () => {
     await start({ limits: { maxConnections: 20 }, proxyFrom: [] });
@@ -54,19 +52,6 @@ describe('idle connections from many addresses', () => {
     await (await clientOfTest(smtp.port)).play(mail);
     expect(await idle[1]?.closed()).toMatch(/^421 4\.3\.2 /);
     await idle[0]?.play(['NOOP → 250']);
-  });
-
-  it('from addresses of this machine do not keep a client from elsewhere out either', async () => {
-    await start({ limits: { maxConnections: 50 } });
-    for (let i = 0; i < 50; i++) await idleFrom(`127.0.1.${i % 5}`);
-    await (await clientFrom('203.0.113.9')).play(mail);
-  });
-
-  it('may idle for five minutes while there is room', async () => {
-    await start({ limits: { maxConnections: 20 } });
-    const idle = await idleFrom('198.51.100.1');
-    await clock.advance(295_000);
-    await idle.play(['NOOP → 250']);
   });
 
   it('give way to others of their own address where no other address has more', async () => {

@@ -148,16 +148,6 @@ describe('a catch-all inbox on a sub-domain of its own', () => {
     for (const bad of ['true', 1, null, {}]) expect((await create({ catchAll: bad })).status).toBe(400);
   });
 
-  it('is made once for one Idempotency-Key, and its repetition answers the same', async () => {
-    const headers = { 'idempotency-key': 'catch-all-1' };
-    const repeat = () => app.api('POST', '/v1/inboxes', { headers, body: { catchAll: true } });
-    const answers = [await repeat(), await repeat()];
-    expect(answers[1]?.body).toEqual(answers[0]?.body);
-    expect(answers[0]?.body).toMatchObject({ catchAll: true });
-    const other = await app.api('POST', '/v1/inboxes', { headers, body: {} });
-    expect([other.status, other.body.code]).toEqual([422, 'idempotency_key_reused']);
-  });
-
   it('is what a look-up by any of its addresses finds', async () => {
     const inbox = await catchAll();
     const own = await catchAll({ domain: 'ours.test' });
