@@ -6,14 +6,6 @@ const app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
 const { mail, client } = sendgridSdk(app.url, TEST_KEY);
 afterAll(() => app.stop());
 
-const refusalOf = async (sending: Promise<unknown>) => {
-  const error = await sending.then(
-    () => expect.fail('was accepted'),
-    (one: { code: number; response: { body: { errors: unknown[] } } }) => one,
-  );
-  return { code: error.code, errors: error.response.body.errors };
-};
-
 const FROM = { email: 'shop@example.com', name: 'The Shop' };
 
 describe('@sendgrid/mail, unchanged but for the address', () => {
@@ -103,8 +95,9 @@ describe('@sendgrid/mail, unchanged but for the address', () => {
     });
     expect(listed).toMatchObject({ result: [{ id, name: 'welcome', versions: [{ active: 1 }] }] });
     await client.request({ method: 'DELETE', url: `/v3/templates/${id}` });
-    const refused = await refusalOf(mail.send({ to: inbox.address, from: FROM, templateId: id }));
-    expect(refused).toMatchObject({ code: 400, errors: [{ field: 'template_id' }] });
+    await expect(mail.send({ to: inbox.address, from: FROM, templateId: id })).rejects.toMatchObject({
+      ...{ code: 400, response: { body: { errors: [{ field: 'template_id' }] } } },
+    });
   });
 
   it('checks a mail in sandbox mode, answers 200 and delivers nothing', async () => {
@@ -118,13 +111,12 @@ describe('@sendgrid/mail, unchanged but for the address', () => {
   });
 
   it('names all missing fields at once', async () => {
-    const refused = await refusalOf(client.request({ method: 'POST', url: '/v3/mail/send', body: {} }));
-    expect(refused.code).toBe(400);
-    expect(refused.errors).toMatchObject([
+    const errors = [
       { field: 'from.email' },
       { field: 'personalizations', message: expect.stringContaining('at least one personalization') },
-      { field: 'subject' },
-      { field: 'content' },
-    ]);
+      ...[{ field: 'subject' }, { field: 'content' }],
+    ];
+    const request = client.request({ method: 'POST', url: '/v3/mail/send', body: {} });
+    await expect(request).rejects.toMatchObject({ code: 400, response: { body: { errors } } });
   });
 });

@@ -24,7 +24,7 @@ const simple = (subject = 'Hello') => ({
 const error = async (promise: Promise<unknown>) =>
   promise.then(
     () => 'no error',
-    ({ name, message, $metadata }) => ({ name, status: $metadata?.httpStatusCode, message }),
+    ({ name, message, $metadata }) => `${$metadata?.httpStatusCode} ${name}: ${message}`,
   );
 
 // What it stores is proved on both engines by interface.test.ts.
@@ -104,10 +104,9 @@ describeOnSqlite('Amazon SES', (engine) => {
         HtmlPart: '<p>{{name}}</p>',
       };
       await ses.send(new v1.CreateTemplateCommand({ Template }));
-      expect(await error(ses.send(new v1.CreateTemplateCommand({ Template })))).toMatchObject({
-        name: 'AlreadyExistsException',
-        status: 400,
-      });
+      expect(await error(ses.send(new v1.CreateTemplateCommand({ Template })))).toMatch(
+        /^400 AlreadyExistsException: /,
+      );
       expect(await ses.send(new v1.GetTemplateCommand({ TemplateName: 'v1-greeting' }))).toMatchObject({
         Template,
       });
@@ -124,15 +123,8 @@ describeOnSqlite('Amazon SES', (engine) => {
         );
       await templated('{"name":"Ada <3","vip":true}');
       expect(await one.only()).toMatchObject({ subject: 'Hi Ada <3', text: 'Dear Ada <3, our best' });
-      expect(await error(templated('{}'))).toMatchObject({
-        name: 'MissingRenderingAttributeException',
-        status: 400,
-        message: expect.stringContaining("'name'"),
-      });
-      expect(await error(templated('{'))).toMatchObject({
-        name: 'InvalidRenderingParameterException',
-        status: 400,
-      });
+      expect(await error(templated('{}'))).toMatch(/^400 MissingRenderingAttributeException: .*'name'/);
+      expect(await error(templated('{'))).toMatch(/^400 InvalidRenderingParameterException: /);
       const bulk = await ses.send(
         new v1.SendBulkTemplatedEmailCommand({
           ...{ Source: SOURCE, Template: 'v1-greeting', DefaultTemplateData: '{"name":"friend"}' },
@@ -158,10 +150,7 @@ describeOnSqlite('Amazon SES', (engine) => {
       );
       expect(rendered.RenderedTemplate).toContain('Subject: Bye Eve');
       await ses.send(new v1.DeleteTemplateCommand({ TemplateName: 'v1-greeting' }));
-      expect(await error(templated('{}'))).toMatchObject({
-        name: 'TemplateDoesNotExistException',
-        status: 400,
-      });
+      expect(await error(templated('{}'))).toMatch(/^400 TemplateDoesNotExistException: /);
     });
 
     it('answers questions about identities and quotas as a verified account', async () => {
@@ -176,11 +165,9 @@ describeOnSqlite('Amazon SES', (engine) => {
       expect(await ses.send(new v1.GetSendQuotaCommand({}))).toMatchObject({ MaxSendRate: 14 });
       expect(await ses.send(new v1.GetAccountSendingEnabledCommand({}))).toMatchObject({ Enabled: true });
       await ses.send(new v1.VerifyEmailIdentityCommand({ EmailAddress: 'a@acme.example' }));
-      expect(await error(ses.send(new v1.ListReceiptFiltersCommand({})))).toMatchObject({
-        name: 'InvalidAction',
-        status: 400,
-        message: expect.stringContaining('ListReceiptFilters'),
-      });
+      expect(await error(ses.send(new v1.ListReceiptFiltersCommand({})))).toMatch(
+        /^400 InvalidAction: .*ListReceiptFilters/,
+      );
     });
 
     it('answers a wrong key and bad mail with the errors of SES', async () => {
@@ -190,32 +177,17 @@ describeOnSqlite('Amazon SES', (engine) => {
           client.send(new v1.SendEmailCommand({ Source, Destination: { ToAddresses }, Message: simple() })),
         );
       const stranger = new v1.SESClient(options('AKIAIOSFODNN7EXAMPLE'));
-      expect(await send(stranger, SOURCE, [address])).toEqual({
-        name: 'InvalidClientTokenId',
-        status: 403,
-        message: 'The security token included in the request is invalid.',
-      });
+      expect(await send(stranger, SOURCE, [address])).toMatch(
+        /^403 InvalidClientTokenId: The security token included in the request is invalid\.$/,
+      );
       stranger.destroy();
-      expect(await send(ses, SOURCE, ['nobody@unknown.example'])).toMatchObject({
-        name: 'MessageRejected',
-        status: 400,
-      });
+      expect(await send(ses, SOURCE, ['nobody@unknown.example'])).toMatch(/^400 MessageRejected: /);
       for (const to of [[], ['ada'], ['a@b\r\nBcc: c@d'], Array(51).fill(address)])
-        expect(await send(ses, SOURCE, to), String(to)).toMatchObject({
-          name: 'InvalidParameterValue',
-          status: 400,
-        });
-      expect(await send(ses, 'Shop', [address])).toMatchObject({
-        name: 'InvalidParameterValue',
-        status: 400,
-      });
+        expect(await send(ses, SOURCE, to), String(to)).toMatch(/^400 InvalidParameterValue: /);
+      expect(await send(ses, 'Shop', [address])).toMatch(/^400 InvalidParameterValue: /);
       expect(
         await error(ses.send(new v1.SendRawEmailCommand({ RawMessage: { Data: Buffer.from('x') } }))),
-      ).toMatchObject({
-        name: 'InvalidParameterValue',
-        status: 400,
-        message: "Missing required header 'From'.",
-      });
+      ).toMatch(/^400 InvalidParameterValue: Missing required header 'From'\.$/);
     });
   });
 
@@ -244,13 +216,13 @@ describeOnSqlite('Amazon SES', (engine) => {
       const email2 = { FromEmailAddress: SOURCE, Destination, Content: { Simple: simple() } };
       const setFault = () => inbox.limitOnce('Maximum sending rate exceeded.');
       await setFault();
-      expect(await error(once[0]().send(new v1.SendEmailCommand(email)))).toMatchObject({
-        ...{ name: 'Throttling', status: 400, message: 'Maximum sending rate exceeded.' },
-      });
+      expect(await error(once[0]().send(new v1.SendEmailCommand(email)))).toMatch(
+        /^400 Throttling: Maximum sending rate exceeded\.$/,
+      );
       await setFault();
-      expect(await error(once[1]().send(new v2.SendEmailCommand(email2)))).toMatchObject({
-        ...{ name: 'TooManyRequestsException', status: 429 },
-      });
+      expect(await error(once[1]().send(new v2.SendEmailCommand(email2)))).toMatch(
+        /^429 TooManyRequestsException: /,
+      );
       expect(await inbox.messages()).toEqual([]);
       await setFault();
       await ses.send(new v1.SendEmailCommand(email));
@@ -297,9 +269,7 @@ describeOnSqlite('Amazon SES', (engine) => {
     ])('refuses the custom header %s', async (Name, Value) => {
       const { address } = await newInbox(app);
       const Content = { Simple: { ...simple(), Headers: [{ Name, Value }] } };
-      expect(await error(send({ ...toOnly(address), Content }))).toMatchObject({
-        name: 'BadRequestException',
-      });
+      expect(await error(send({ ...toOnly(address), Content }))).toMatch(/^400 BadRequestException: /);
     });
 
     it('puts the region of the client into Message-ID, as SES does', async () => {
@@ -315,10 +285,9 @@ describeOnSqlite('Amazon SES', (engine) => {
       const TemplateContent = { Subject: 'Hi {{name}}', Text: 'Dear {{name}}' };
       const named = { TemplateName: 'v2-greeting', TemplateContent };
       await sesv2.send(new v2.CreateEmailTemplateCommand(named));
-      expect(await error(sesv2.send(new v2.CreateEmailTemplateCommand(named)))).toMatchObject({
-        name: 'AlreadyExistsException',
-        status: 400,
-      });
+      expect(await error(sesv2.send(new v2.CreateEmailTemplateCommand(named)))).toMatch(
+        /^400 AlreadyExistsException: /,
+      );
       const got = await sesv2.send(new v2.GetEmailTemplateCommand({ TemplateName: 'v2-greeting' }));
       expect(got).toMatchObject(named);
       const template = (Template: v2.Template) => send({ ...toOnly(inbox.address), Content: { Template } });
@@ -345,10 +314,7 @@ describeOnSqlite('Amazon SES', (engine) => {
         ...{ TemplateName: 'v2-greeting', CreatedTimestamp: expect.any(Date) },
       });
       await sesv2.send(new v2.DeleteEmailTemplateCommand({ TemplateName: 'v2-greeting' }));
-      expect(await error(template({ TemplateName: 'v2-greeting' }))).toMatchObject({
-        name: 'NotFoundException',
-        status: 404,
-      });
+      expect(await error(template({ TemplateName: 'v2-greeting' }))).toMatch(/^404 NotFoundException: /);
     });
 
     it('answers questions about identities and the account, and errors in the shape of version 2', async () => {
@@ -358,19 +324,14 @@ describeOnSqlite('Amazon SES', (engine) => {
       ).toMatchObject({ IdentityType: 'DOMAIN', VerifiedForSendingStatus: true });
       const stranger = new v2.SESv2Client(options('AKIAIOSFODNN7EXAMPLE'));
       const Content = { Simple: simple() };
-      expect(await error(send({ ...toOnly('a@example.com'), Content }, stranger))).toMatchObject({
-        name: 'UnrecognizedClientException',
-        status: 403,
-      });
+      expect(await error(send({ ...toOnly('a@example.com'), Content }, stranger))).toMatch(
+        /^403 UnrecognizedClientException: /,
+      );
       stranger.destroy();
-      expect(await error(send({ ...toOnly('nobody@unknown.example'), Content }))).toMatchObject({
-        name: 'MessageRejected',
-        status: 400,
-      });
-      expect(await error(send({ ...toOnly('ada'), Content }))).toMatchObject({
-        name: 'BadRequestException',
-        status: 400,
-      });
+      expect(await error(send({ ...toOnly('nobody@unknown.example'), Content }))).toMatch(
+        /^400 MessageRejected: /,
+      );
+      expect(await error(send({ ...toOnly('ada'), Content }))).toMatch(/^400 BadRequestException: /);
     });
   });
 
