@@ -121,7 +121,7 @@ export class ParsePool {
   #isWatching = false;
   /** Whether all workers were busy since the queue was empty. */
   #isBehind = false;
-  #isDeferring = false;
+  #deferring: Promise<void> | undefined;
 
   constructor(entry: URL, limits: PoolLimits) {
     this.#entry = entry;
@@ -193,12 +193,11 @@ export class ParsePool {
     this.#isBehind = false;
   }
 
-  async #dispatchLater(): Promise<void> {
-    if (this.#isDeferring) return;
-    this.#isDeferring = true;
-    await systemClock.sleep(DEFERRED_MS, this.#closed.signal);
-    this.#isDeferring = false;
-    this.#dispatch();
+  #dispatchLater(): void {
+    this.#deferring ??= systemClock.sleep(DEFERRED_MS, this.#closed.signal).then(() => {
+      this.#deferring = undefined;
+      this.#dispatch();
+    });
   }
 
   /** The worker with the fewest jobs, or a new one if all are busy and another is allowed. */

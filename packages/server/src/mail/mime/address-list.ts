@@ -12,8 +12,7 @@ import { decodeHeaderText } from './encoded-words.ts';
 /** Longer fields are cut: 100 mailboxes, which are all that is kept, take a tenth of it. */
 const MAX_FIELD = 64 * 1024;
 
-/** Blanks, and control characters, which are treated like blanks. */
-const BLANKS = /[\0-\x20]+/y;
+const SPACE = 0x20;
 const ATOM = /[^\0-\x20"(),:;<>[]*/y;
 /** Encoded words may contain commas and colons by mistake. */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/iy;
@@ -84,7 +83,13 @@ function tokensOf(text: string): Token[] {
     pattern.lastIndex = from;
     return pattern.test(text) ? pattern.lastIndex : -1;
   };
-  for (let at = Math.max(0, match(BLANKS, 0)); at < text.length; ) {
+  for (let at = 0; at < text.length; ) {
+    // Control characters are treated like blanks.
+    if (text.charCodeAt(at) <= SPACE) {
+      gap = 'blank';
+      at++;
+      continue;
+    }
     const start = at;
     const character = text.charAt(at);
     const enclosed = enclosures.endOf(at);
@@ -101,9 +106,6 @@ function tokensOf(text: string): Token[] {
     tokens.push({ kind, text: written, isApart });
     if (kind === 'comment') gap ||= 'comment';
     else if (!'"()<>'.includes(written)) gap = '';
-    const next = match(BLANKS, at);
-    if (next > 0) gap = 'blank';
-    at = Math.max(next, at);
   }
   return tokens;
 }

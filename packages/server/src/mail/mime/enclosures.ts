@@ -4,7 +4,7 @@ const CLOSING: Readonly<Record<string, string>> = { '"': '"', '(': ')', '[': ']'
 export class Enclosures {
   readonly #text: string;
   /** Opening characters without an end. They are plain characters from then on, so that the time is linear. */
-  readonly #unclosed = new Set<string>();
+  #unclosed = '';
 
   constructor(text: string) {
     this.#text = text;
@@ -18,7 +18,7 @@ export class Enclosures {
     const text = this.#text;
     const opening = text.charAt(start);
     const closing = CLOSING[opening];
-    if (closing === undefined || this.#unclosed.has(opening)) return -1;
+    if (closing === undefined || this.#unclosed.includes(opening)) return -1;
     let depth = 1;
     for (let at = start + 1; at < text.length; at++) {
       const character = text.charAt(at);
@@ -26,7 +26,7 @@ export class Enclosures {
       else if (character === closing && --depth === 0) return at + 1;
       else if (character === '(' && opening === '(') depth++;
     }
-    this.#unclosed.add(opening);
+    this.#unclosed += opening;
     return -1;
   }
 }

@@ -3,8 +3,11 @@ import { decodeBase64, decodeEscapes } from './transfer-encoding.ts';
 
 /* Decodes header text (RFC 2047), given as one character per byte, in linear time. */
 
-/** `=?charset*language?encoding?`. The charset excludes blanks, or a stray "=?" would match a whole sentence. */
-const WORD_START = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?/iy;
+/**
+ * `=?charset*language?encoding?text?=`. The charset excludes blanks, or a stray "=?" would match a whole sentence. An
+ * unclosed word ends at the next "=?". A "?" and blanks in the text are invalid but occur.
+ */
+const WORD = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?((?:(?!=\?(?!=)).)*?)\?=/gis;
 const BEYOND_ASCII = /[\x80-\xff]/;
 const BLANKS = /^[ \t\r\n]*$/;
 const EQUALS = 0x3d;
@@ -16,8 +19,6 @@ interface Word {
   charset: string;
   isBase64: boolean;
   text: string;
-  start: number;
-  end: number;
 }
 
 export function decodeHeaderText(value: string): string {
@@ -25,54 +26,25 @@ export function decodeHeaderText(value: string): string {
   let decoded = '';
   let at = 0;
   let group: Word[] = [];
-  for (let word = nextWord(value, 0); word !== undefined; word = nextWord(value, word.end)) {
-    const between = value.slice(at, word.start);
+  WORD.lastIndex = 0;
+  for (let match = WORD.exec(value); match !== null; match = WORD.exec(value)) {
+    const [, name = '', encoding, text = ''] = match;
+    const charset = name.toLowerCase();
+    const between = value.slice(at, match.index);
     const isAdjacent = group.length > 0 && BLANKS.test(between);
-    if (!isAdjacent || group[0]?.charset !== word.charset) {
+    if (!isAdjacent || group[0]?.charset !== charset) {
       decoded += decodeGroup(group);
       group = [];
     }
     if (!isAdjacent) decoded += decodeBytes(between);
-    group.push(word);
-    at = word.end;
+    group.push({ charset, isBase64: encoding?.toLowerCase() === 'b', text });
+    at = WORD.lastIndex;
   }
   return decoded + decodeGroup(group) + decodeBytes(value.slice(at));
 }
 
 function decodeBytes(text: string): string {
   return BEYOND_ASCII.test(text) ? decodeCharset(Buffer.from(text, 'latin1'), '') : text;
-}
-
-function nextWord(value: string, from: number): Word | undefined {
-  let start = value.indexOf('=?', from);
-  while (start >= 0) {
-    WORD_START.lastIndex = start;
-    const match = WORD_START.exec(value);
-    if (match !== null) {
-      const textStart = WORD_START.lastIndex;
-      const textEnd = endOfText(value, textStart);
-      if (value.startsWith('?=', textEnd)) {
-        return {
-          charset: (match[1] ?? '').toLowerCase(),
-          isBase64: match[2] === 'b' || match[2] === 'B',
-          text: value.slice(textStart, textEnd),
-          start,
-          end: textEnd + 2,
-        };
-      }
-    }
-    start = value.indexOf('=?', start + 2);
-  }
-  return undefined;
-}
-
-/** An unclosed word ends at the next `=?`. A `?` and blanks within are invalid but occur. */
-function endOfText(value: string, from: number): number {
-  for (let at = value.indexOf('?', from); at >= 0; at = value.indexOf('?', at + 1)) {
-    if (value.charAt(at + 1) === '=') return at;
-    if (at > from && value.charAt(at - 1) === '=') return at - 1;
-  }
-  return value.length;
 }
 
 /** Senders split text within a character or a base64 group, so adjacent words of one charset are joined first. */

@@ -51,6 +51,7 @@ export interface Parts {
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
+const HYPHEN = 0x2d;
 const DELIMITER = Buffer.from('\n--');
 
 export const readParts = (source: Buffer): Parts => new PartScan(source).run();
@@ -120,7 +121,8 @@ class PartScan {
 
   private nextDelimiter(from: number): Delimiter | undefined {
     const { source } = this;
-    let lineStart = source.indexOf('--', from) === from ? from : source.indexOf(DELIMITER, from) + 1;
+    const isFirst = source[from] === HYPHEN && source[from + 1] === HYPHEN;
+    let lineStart = isFirst ? from : source.indexOf(DELIMITER, from) + 1;
     while (lineStart > 0) {
       const lineFeed = source.indexOf(LF, lineStart);
       const next = lineFeed < 0 ? source.length : lineFeed + 1;
