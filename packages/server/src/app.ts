@@ -50,13 +50,10 @@ export interface Overrides {
   clock?: Clock;
   log?: Logger;
   droppedLogLines?: () => number;
-  /** Resolves host names of webhooks. */
   resolve?: Resolve;
-  /** Delays between the attempts of a webhook delivery, milliseconds. */
   retryDelays?: readonly number[];
   /** Parse workers that several apps of a process share; their creator closes them. */
   parsing?: Parsing;
-  /** Default: true. See {@link SqliteOptions}. */
   isDurable?: boolean;
   /** If true, a failure to listen on the metrics port is logged and does not stop the start. For a default port. */
   mayLackMetrics?: boolean;
@@ -64,9 +61,7 @@ export interface Overrides {
 
 /** Null for a role that does not run. */
 export interface RunningApp {
-  /** `consoleUrl` is null where the console is off. */
   http: { url: string; consoleUrl: string | null } | null;
-  /** `tlsPort` is null without implicit TLS. */
   smtp: { host: string; port: number; tlsPort: number | null } | null;
   pop3: { host: string; port: number } | null;
   metrics: { url: string } | null;
@@ -92,7 +87,6 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.logLevel);
   const opened = createOpened(log);
-  /** The servers with the certificate. */
   const certified: Pick<SmtpServer, 'useCertificate'>[] = [];
 
   return {
@@ -153,7 +147,6 @@ type Parts = Awaited<ReturnType<typeof openParts>>;
 type Smtp = Awaited<ReturnType<typeof startSmtp>>;
 type Http = Awaited<ReturnType<typeof startHttp>>;
 
-/** Opens the store and the parts that all roles share. */
 async function openParts(given: Given, onFirstKey?: (key: string) => void) {
   const { config, overrides, clock, log, opened } = given;
   const domain = config.domains[0] ?? 'localhost';
@@ -315,7 +308,6 @@ async function startSmtp(parts: Parts) {
 /** A revoked key ends its held requests within this time. */
 const RECHECK_EVERY_MS = 500;
 
-/** Starts the API and the console. */
 async function startHttp(parts: Parts, smtp: Smtp | null) {
   const { config, store, receiver, metrics, clock, log, opened } = parts;
   const { createHttpServer } = await import('./http/server.ts');

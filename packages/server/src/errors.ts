@@ -49,7 +49,6 @@ export interface ErrorDetails {
   /** Epoch milliseconds (`inbox_expired`). */
   expiredAt?: number;
   allow?: string[];
-  /** Content-Range of a `range_not_satisfiable`. */
   contentRange?: string;
   /** Accept-Encoding of an `unsupported_media_type` (RFC 9110 section 12.5.3). */
   acceptEncoding?: string;

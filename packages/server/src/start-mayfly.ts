@@ -15,9 +15,7 @@ export interface StartOptions {
 }
 
 export interface RunningMayfly {
-  /** Of the API and the console. */
   url: string;
-  /** Where the application sends its mail. */
   smtp: { host: string; port: number };
   /** Null without `MAYFLY_POP3_PORT`. */
   pop3: { host: string; port: number } | null;

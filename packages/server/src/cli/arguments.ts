@@ -8,7 +8,6 @@ import { isId } from '../ids.ts';
 import type { Store } from '../store.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
 
-/** The process, as the commands use it. */
 export interface Edge {
   env: Record<string, string | undefined>;
   print(text: string): void;

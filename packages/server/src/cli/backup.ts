@@ -13,7 +13,6 @@ function embeddedFolder(env: Edge['env']): string {
 const WAY_OUT =
   'What is not named here can be read, but a row that was overwritten in part may be altered. Export what you need (GET /v1/inboxes/{id}/export), stop the server, and replace the database by a backup with "mayfly restore".';
 
-/** Adds `backup`, `restore`, `check` and `migrate`. */
 export function addBackupCommands(
   program: Command,
   { env, print, now, onStep }: Omit<Edge, 'openStore' | 'readLine'>,

@@ -11,7 +11,6 @@ import { addKeyCommands } from './keys.ts';
 const MEANS_START = ['start', 'run', 'up', 'server', 'daemon', 'launch', 'begin'];
 const SETTING_PREFIX = 'MAYFLY_';
 
-/** The full name of a command, such as `mayfly key create`. */
 const fullName = (command: Command): string =>
   command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
 
@@ -65,7 +64,6 @@ export const createProgram = (version: string): Command =>
     .helpCommand('help [command]', 'Show help for a command')
     .exitOverride();
 
-/** Adds `account`, `key`, `plan` and `domain`. */
 export function addOperatorCommands(program: Command, edge: Omit<Edge, 'onStep'>): void {
   const run: Run =
     (work) =>

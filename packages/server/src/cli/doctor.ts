@@ -15,9 +15,9 @@ import { plain } from './text.ts';
 /** Time limit of one connection with all its commands, and of one HTTP request. Real senders wait longer. */
 const CONNECTION_MS = 10_000;
 const DNS = { timeout: 2_000, tries: 2 };
-/** A certificate must be valid for longer: ACME clients renew 30 days before the end, so by then several renewals have failed. */
+/** A certificate must be valid for longer: ACME clients renew it 30 days before its end. */
 const MIN_VALID_DAYS = 14;
-/** Differences of the clock above this are reported. Well below the five minutes that receivers of webhooks allow. */
+/** Well below the five minutes that receivers of webhooks allow. */
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
 /** `text` names what was checked and the result; `advice` says what to do. */
@@ -29,7 +29,6 @@ interface Visit {
   now(): number;
   port: number;
   domain: string;
-  /** Of the API. */
   url: string | null;
   resolver: Resolver;
   /** Whether the domain has an MTA-STS policy (RFC 8461), with which senders check the certificate. */
@@ -40,7 +39,6 @@ const ok = (text: string): Finding => ({ result: 'ok', text });
 const warning = (text: string, advice: string): Finding => ({ result: 'warning', text, advice });
 const problem = (text: string, advice: string): Finding => ({ result: 'problem', text, advice });
 
-/** Returns an empty list for names and records that do not exist. */
 const records = <T>(query: Promise<T[]>): Promise<T[]> =>
   query.catch((error) => {
     if (['ENOTFOUND', 'ENODATA'].includes(codeOf(error))) return [];

@@ -46,7 +46,6 @@ export const tableOfKeys = (keys: readonly ListedKey[], now: number): string =>
     ]),
   );
 
-/** @returns only the key, for scripts */
 async function createKey(
   { store, now }: Context,
   options: { name: string; scope: KeyScope; expires?: string } & OfAccount,

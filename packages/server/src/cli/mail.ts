@@ -41,7 +41,6 @@ interface OutgoingMessage {
   body: string;
 }
 
-/** Formats a message (RFC 5322) with CRLF. @param now epoch milliseconds, for Date and Message-ID */
 export function compose({ from, to, subject, body }: OutgoingMessage, now: number): string {
   const lines = body.split('\n');
   const isPlain = isAscii(body) && lines.every((line) => line.length <= MAX_LINE);

@@ -7,7 +7,6 @@ import { nearest, quoted } from '../text/nearest.ts';
 import { DEV_DEFAULTS, SETTINGS, type Setting, SettingError, variableOf } from './settings.ts';
 
 type Key = keyof typeof SETTINGS;
-/** The values of all settings, parsed and checked. */
 export type Config = { [K in Key]: ReturnType<(typeof SETTINGS)[K]['parse']> };
 
 export type Environment = Record<string, string | undefined>;
@@ -16,7 +15,6 @@ const PREFIX = 'MAYFLY_';
 const FILE_SUFFIX = '_FILE';
 
 const KEYS = Object.keys(SETTINGS) as Key[];
-/** The environment variables of all settings. */
 export const SETTING_NAMES = KEYS.map(variableOf);
 const KNOWN = new Set(SETTING_NAMES.flatMap((name) => [name, name + FILE_SUFFIX]));
 

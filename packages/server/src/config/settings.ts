@@ -45,7 +45,6 @@ const oneOf = <T extends string>(...values: readonly T[]): Kind<T> => ({
   },
 });
 
-/** A parser that returns the text itself. */
 const requiring =
   (isValid: (text: string) => boolean) =>
   (text: string): string => {
@@ -106,7 +105,6 @@ function nameServer(text: string): string {
   return text;
 }
 
-/** IPv6 in brackets. */
 function hostPort(text: string): HostPort {
   const { host: name = '', port = '0' } = splitPort(text) ?? {};
   if (PORT.parse(port) === 0) throw new Error('not a host with a port');
@@ -175,7 +173,6 @@ function explained<T>(parse: () => T): T {
 
 /** All settings, in the order of the documentation. {@link variableOf} gives the names of their variables. */
 export const SETTINGS = {
-  // The API, and the metrics.
   httpHost: {
     fallback: '127.0.0.1',
     ...OWN_HOST,
@@ -233,7 +230,6 @@ export const SETTINGS = {
       'on also serves /metrics on the port of the API, to everyone who reaches it, without a credential.',
   },
 
-  // Incoming mail.
   smtpHost: {
     fallback: '127.0.0.1',
     ...OWN_HOST,
@@ -326,7 +322,6 @@ export const SETTINGS = {
     sentence: 'What happens to mail to postmaster: refuse rejects it, log accepts it and logs that it came.',
   },
 
-  // Data, domains, accounts, webhooks, logs.
   dataDir: {
     fallback: './data',
     allowed: 'the path of a folder; it is created when it is missing',

@@ -27,7 +27,7 @@ const pageHeaders = (html: string) => ({
     `style-src 'sha256-${createHash('sha256').update(styleOf(html)).digest('base64')}'`,
     "img-src 'self' data:",
     "connect-src 'self'",
-    // Of PDF attachments.
+    // PDF attachments are shown by blob URLs.
     "frame-src 'self' blob:",
     "form-action 'self'",
     "base-uri 'none'",

@@ -33,7 +33,7 @@ export const MAX_PARAMETER = 1_000;
 export const DECODED_HERE_BYTES = 256 * 1024;
 /** Concurrent decodings, each of which holds a whole message in memory. One account gets at most two. */
 export const MAX_DECODINGS = 3;
-/** Random addresses do not collide so often. */
+/** More collisions of random addresses mean that the generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;
 /** Interval of keep-alives in a stream: below the idle timeout of common proxies. */
 export const STREAM_QUIET_MS = 15_000;

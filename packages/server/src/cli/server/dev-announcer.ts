@@ -116,12 +116,6 @@ function showMails(running: RunningApp, config: Config, print: Print, warn: Prin
 
 type Print = (text: string) => void;
 
-/**
- * Prints text for a terminal.
- * @param print writes to standard output
- * @param warn writes to standard error
- * @param isTerminal whether to print a line for each mail
- */
 export function createDevAnnouncer(config: Config, print: Print, warn: Print, isTerminal = false): Announcer {
   let endMails = () => {};
   return {

@@ -5,13 +5,11 @@ import type { Clock } from '../../clock.ts';
 /** Polling interval of refused mail, which is not in the stream. */
 const REFUSALS_EVERY_MS = 2_000;
 const MAX_SUBJECT = 80;
-/** Limit of cached inbox addresses. */
 const MAX_ADDRESSES = 1_000;
 
 export interface MailLinesDeps {
   mayfly: Mayfly;
   clock: Clock;
-  /** Aborts the message stream and the polling of refused mail. */
   signal: AbortSignal;
   print(line: string): void;
 }
@@ -19,7 +17,6 @@ export interface MailLinesDeps {
 /** Without control and bidirectional characters: mail is untrusted input. */
 const plain = (text: string) => text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 
-/** Time of day in the time zone of the terminal. */
 const timeOf = (at: string) => styleText('dim', new Date(at).toTimeString().slice(0, 8));
 
 function receivedLine(address: string, { receivedAt, rcptTo, subject, codes }: api.MessageSummary): string {

@@ -13,7 +13,6 @@ export interface Announcer {
   firstKey(key: string): void;
   started(running: RunningApp): void;
   stopping(reason: StopReason): void;
-  /** @param ms duration of the stop */
   stopped(ms: number): void;
   /** The process ends at once. */
   stoppedByForce(reason: StopSignal | 'time limit'): void;

@@ -18,7 +18,6 @@ export interface StopSources {
   /** True when the parent process has ended; null when the server may outlive it. */
   isParentGone: (() => boolean) | null;
   clock: Clock;
-  /** Called at a signal during the stop. */
   onSecondSignal(signal: StopSignal): void;
   /** Called on SIGHUP unless the process lost its terminal. */
   onReload(): void;

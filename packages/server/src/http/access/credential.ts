@@ -94,7 +94,7 @@ export interface Credential {
   known: { owner: unknown; until: number } | undefined;
 }
 
-/** For messages, which never quote the header, because it may contain a secret. */
+/** Ends error messages. They never quote the header, because it may contain a secret. */
 const HOW_TO_AUTHENTICATE =
   'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
 const WHERE_KEYS_COME_FROM =

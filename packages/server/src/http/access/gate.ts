@@ -95,6 +95,7 @@ export function guardRequests(
   cors: Cors,
   known: KnownPaths,
 ): void {
+  const acceptsDevKey = hasDevKey(options);
   app.decorateRequest('caller', null);
   app.decorateRequest('admitted', null);
   app.decorateRequest('session', undefined);
@@ -110,7 +111,7 @@ export function guardRequests(
     const { authorization } = request.headers;
     const isDialect = request.headers[DIALECT_HEADER] === dialectSecret;
     if (deps.devAccountId !== undefined && !isDialect && isDevKey(authorization)) {
-      if (!hasDevKey(options)) throw devKeyUnknown();
+      if (!acceptsDevKey) throw devKeyUnknown();
       assertLocal(request, options.publicUrl);
     }
     request.session = sessionSecret(request, options.publicUrl);
@@ -131,10 +132,10 @@ export function guardRequests(
   });
 }
 
-/** From a cached response to the longest held request. */
+/** Buckets from a cached response to the longest held request. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Requests every few seconds, logged at level debug unless they fail. */
+/** Paths of health checks, whose successful requests are logged at level debug. */
 const PROBES = ['/healthz', '/readyz'];
 
 export function observeRequests(app: App, deps: HttpDeps): void {
@@ -172,7 +173,7 @@ export function observeRequests(app: App, deps: HttpDeps): void {
 }
 
 const MIB = 1024 * 1024;
-/** Of all accounts together: what a server with 512 MiB can spare besides mail in transit. */
+/** Limit of all accounts together: what a server with 512 MiB of memory can spare. */
 const MAX_UNREAD_BYTES = 192 * MIB;
 /** Smaller responses are not counted: the limit of connections bounds them. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;

@@ -12,7 +12,7 @@ interface Held {
   asking: Pick<Asking, 'authorization' | 'session'> | null;
 }
 
-/** Requests that wait before or while they respond: waits and streams. */
+/** Requests whose response takes long: waits and streams. */
 export class HeldRequests {
   readonly #guard: Pick<Guard, 'check'>;
   readonly #deps: { store: Pick<Store, 'accounts'> };
