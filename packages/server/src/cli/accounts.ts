@@ -18,7 +18,7 @@ import {
   readName,
   readPlan,
 } from './arguments.ts';
-import { isChosenByHand, keyAsJson, tableOfKeys } from './keys.ts';
+import { isChosenByHand, tableOfKeys } from './keys.ts';
 import { details, indented, json, plain, table, time } from './text.ts';
 
 const COLUMNS: readonly (readonly [head: string, limit: keyof Plan])[] = [
@@ -51,13 +51,6 @@ function showPlan(plans: Plans, name: string, options: Json): string {
   return options.json ? json({ name, ...plan }) : describePlan(plan);
 }
 
-const accountAsJson = ({ id, name, plan, createdAt }: AccountRecord) => ({
-  id,
-  name,
-  plan,
-  createdAt: time(createdAt),
-});
-
 const planName = ({ plan }: AccountRecord, plans: Plans): string =>
   plans.names.includes(plan) ? plan : `${plan} (not configured)`;
 
@@ -74,7 +67,7 @@ async function createAccount(
   const name = await readName(options.keyName);
   const { key, record } = newKey({ accountId: account.id, name, scope: 'full', expiresAt: null }, now);
   await store.accounts.create(account, record);
-  if (options.json) return json({ ...accountAsJson(account), key });
+  if (options.json) return json({ ...account, key });
   return details([
     ['id', account.id],
     ['name', account.name],
@@ -85,7 +78,7 @@ async function createAccount(
 
 async function listAccounts({ store, plans }: Context, options: Json): Promise<string> {
   const accounts = await everyAccount(store);
-  if (options.json) return json(accounts.map(accountAsJson));
+  if (options.json) return json(accounts);
   return table(
     ['ID', 'NAME', 'PLAN', 'CREATED'],
     accounts.map((one) => [one.id, one.name, planName(one, plans), time(one.createdAt) ?? '']),
@@ -107,7 +100,7 @@ async function showAccount({ store, plans, now }: Context, named: string, option
   const plan = plans.names.includes(account.plan) ? plans.named(account.plan) : null;
   if (options.json) {
     const usage = { month, answered, taken, thresholds, days };
-    return json({ ...accountAsJson(account), limits: plan, usage, keys: keys.map(keyAsJson), domains });
+    return json({ ...account, limits: plan, usage, keys, domains });
   }
   const quota = plan && Number.isFinite(plan.requestsPerMonth) ? ` of ${plan.requestsPerMonth}` : '';
   const requests = details([

@@ -44,7 +44,7 @@ async function removeDomain({ store }: Context, text: string): Promise<string> {
 async function listDomains({ store }: Context, options: OfAccount & Json): Promise<string> {
   const account = options.account === undefined ? null : await findAccount(store, options.account);
   const domains = await store.domains.list(account?.id ?? null);
-  if (options.json) return json(domains.map((domain) => ({ ...domain, createdAt: time(domain.createdAt) })));
+  if (options.json) return json(domains);
   return table(
     ['DOMAIN', 'ACCOUNT', 'SINCE'],
     domains.map(({ domain, accountId, createdAt }) => [domain, accountId, time(createdAt) ?? '']),

@@ -22,16 +22,6 @@ const expired = (key: ListedKey, now: number) => key.expiresAt !== null && key.e
 /** True for a key set by MAYFLY_API_KEY. */
 export const isChosenByHand = ({ prefix }: ListedKey): boolean => !prefix.startsWith('mfk_');
 
-export const keyAsJson = ({ id, name, scope, prefix, createdAt, expiresAt, lastUsedAt }: ListedKey) => ({
-  id,
-  name,
-  scope,
-  prefix,
-  createdAt: time(createdAt),
-  expiresAt: time(expiresAt),
-  lastUsedAt: time(lastUsedAt),
-});
-
 export const tableOfKeys = (keys: readonly ListedKey[], now: number): string =>
   table(
     ['ID', 'PREFIX', 'NAME', 'SCOPE', 'CREATED', 'EXPIRES', 'LAST USED'],
@@ -59,7 +49,7 @@ async function createKey(
 async function listKeys({ store, now }: Context, options: OfAccount & Json): Promise<string> {
   const account = await findAccountOrFirst(store, options.account);
   const keys = await store.keys.list(account.id);
-  if (options.json) return json(keys.map(keyAsJson));
+  if (options.json) return json(keys);
   return `Keys of ${account.id} (${plain(account.name)})\n${tableOfKeys(keys, now)}`;
 }
 

@@ -14,7 +14,7 @@ import { oncePerMinute } from '../log.ts';
 import { createContents } from '../messages/contents.ts';
 import { createHeldDeps } from '../messages/held.ts';
 import {
-  type Cors,
+  type AnswerCors,
   createCors,
   createGate,
   finishResponses,
@@ -105,8 +105,8 @@ export async function buildApp(
   deps: HttpDeps,
   gate: Gate = createGate(deps),
 ): Promise<BuiltApp> {
-  const cors = createCors(options.corsOrigins);
-  const { app, listener } = createFastify(options, deps, cors);
+  const answerCors = createCors(options.corsOrigins);
+  const { app, listener } = createFastify(options, deps, answerCors);
   const held = new HeldRequests(gate.guard, deps);
   const context: RouteContext = {
     options,
@@ -122,7 +122,7 @@ export async function buildApp(
   const known = collectPaths(app);
   parseBodies(app);
   respondToExpect(app);
-  guardRequests(app, context, cors, known);
+  guardRequests(app, context, answerCors, known);
   readInputs(app);
   respondWithErrors(app, deps, known);
   observeRequests(app, deps);
@@ -146,7 +146,11 @@ function neverBuilt(): never {
   throw new Error('Compilers of validators and serializers are set, not built');
 }
 
-function createFastify(options: Config, deps: HttpDeps, cors: Cors): { app: App; listener: Listener } {
+function createFastify(
+  options: Config,
+  deps: HttpDeps,
+  answerCors: AnswerCors,
+): { app: App; listener: Listener } {
   const maxConnectionsPerAddress = options.httpMaxConnectionsPerAddress;
   const made: Listener[] = [];
   const app = fastify({
@@ -167,7 +171,7 @@ function createFastify(options: Config, deps: HttpDeps, cors: Cors): { app: App;
     routerOptions: { maxParamLength: MAX_PARAMETER },
     frameworkErrors: (error, request, reply) => {
       setCommonHeaders(request, reply);
-      cors.allow(request, reply);
+      if (answerCors(request, reply)) return;
       dropBody(request);
       sendError(deps, error, request, reply);
     },

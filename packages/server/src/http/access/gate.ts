@@ -33,7 +33,7 @@ const PREFLIGHT_SECONDS = 7_200;
 
 const ANY = '*';
 
-export type Cors = ReturnType<typeof createCors>;
+export type AnswerCors = ReturnType<typeof createCors>;
 
 /**
  * Access-Control-Allow-Credentials is never sent, so browsers add no cookies or stored passwords, and `*` is as safe as
@@ -41,32 +41,24 @@ export type Cors = ReturnType<typeof createCors>;
  */
 export function createCors(origins: readonly string[]) {
   const isAny = origins.includes(ANY);
-  const isAllowed = ({ headers }: FastifyRequest): boolean =>
-    headers.origin !== undefined && (isAny || origins.includes(headers.origin));
-  return {
-    allow(request: FastifyRequest, reply: FastifyReply): void {
-      if (origins.length === 0) return;
-      // A cache must not give the response for one origin to another.
-      if (!isAny) reply.header('vary', 'Origin');
-      if (!isAllowed(request)) return;
-      reply.header('access-control-allow-origin', isAny ? ANY : request.headers.origin);
-      reply.header('access-control-expose-headers', EXPOSED_HEADERS);
-    },
-    /** Responds to a preflight of an allowed origin and returns true. Preflights carry no credential. */
-    respondToPreflight(request: FastifyRequest, reply: FastifyReply): boolean {
-      const { headers, method } = request;
-      if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
-      if (!isAllowed(request)) return false;
-      // Allow all headers, because monitoring scripts add their own to all requests of a page.
-      const asked = headers['access-control-request-headers'];
-      if (asked !== undefined) reply.header('access-control-allow-headers', asked);
-      reply
-        .code(204)
-        .header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
-        .header('access-control-max-age', PREFLIGHT_SECONDS)
-        .send();
-      return true;
-    },
+  /** Adds the headers of CORS, and responds to a preflight of an allowed origin. @returns whether it was one */
+  return ({ method, headers }: FastifyRequest, reply: FastifyReply): boolean => {
+    if (origins.length === 0) return false;
+    // A cache must not give the response for one origin to another.
+    if (!isAny) reply.header('vary', 'Origin');
+    if (headers.origin === undefined || !(isAny || origins.includes(headers.origin))) return false;
+    reply.header('access-control-allow-origin', isAny ? ANY : headers.origin);
+    reply.header('access-control-expose-headers', EXPOSED_HEADERS);
+    if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
+    // Allow all headers, because monitoring scripts add their own to all requests of a page.
+    const asked = headers['access-control-request-headers'];
+    if (asked !== undefined) reply.header('access-control-allow-headers', asked);
+    reply
+      .code(204)
+      .header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
+      .header('access-control-max-age', PREFLIGHT_SECONDS)
+      .send();
+    return true;
   };
 }
 
@@ -92,7 +84,7 @@ function readPath(params: Record<string, string>): boolean {
 export function guardRequests(
   app: App,
   { options, deps, guard, admission, dialectSecret }: RouteContext,
-  cors: Cors,
+  answerCors: AnswerCors,
   known: KnownPaths,
 ): void {
   const acceptsDevKey = hasDevKey(options);
@@ -123,8 +115,7 @@ export function guardRequests(
 
   app.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
-    cors.allow(request, reply);
-    if (cors.respondToPreflight(request, reply)) return;
+    if (answerCors(request, reply)) return;
     check(request).then((caller) => {
       request.caller = caller;
       done();
@@ -212,12 +203,11 @@ class ResponseBudget {
   #total = 0;
 
   /**
-   * Counts a response; the returned function releases it.
+   * Counts a response; the returned function releases it. A single response is always sent, whatever its size.
    * @throws AppError `rate_limited` if the account has too many unread bytes, `unavailable` if all together have
    */
   take(accountId: string, bytes: number): () => void {
     const own = this.#byAccount.get(accountId) ?? 0;
-    // A single response is always sent, whatever its size.
     if (own > 0 && own + bytes > MAX_UNREAD_BYTES_PER_ACCOUNT) {
       throw new AppError(
         'rate_limited',
@@ -232,14 +222,15 @@ class ResponseBudget {
         { retryAfterSeconds: 1 },
       );
     }
-    this.#byAccount.set(accountId, own + bytes);
+    this.#add(accountId, bytes);
+    return () => this.#add(accountId, -bytes);
+  }
+
+  #add(accountId: string, bytes: number): void {
     this.#total += bytes;
-    return () => {
-      this.#total -= bytes;
-      const left = (this.#byAccount.get(accountId) ?? 0) - bytes;
-      if (left > 0) this.#byAccount.set(accountId, left);
-      else this.#byAccount.delete(accountId);
-    };
+    const sum = (this.#byAccount.get(accountId) ?? 0) + bytes;
+    if (sum > 0) this.#byAccount.set(accountId, sum);
+    else this.#byAccount.delete(accountId);
   }
 }
 
