@@ -13,32 +13,22 @@ const toRules = (text: string | null | undefined): FaultRuleRecord[] => (text ? 
 /** Fault rules: one JSON text in the inbox's row, so that they end with it and one row lock guards them. */
 export const faults = {
   /** Replaces the rules; an empty list removes them. @returns false if the inbox is not live */
-  set: write(
-    async (
-      tx,
-      accountId: string,
-      inboxId: string,
-      rules: FaultRuleRecord[],
-      now: number,
-    ): Promise<boolean> => {
-      const text = rules.length === 0 ? null : JSON.stringify(rules);
-      const changed = await tx.run(
-        sql`update inboxes set faults = ${text}, faults_left = ${leftOf(rules)}
+  set: write(async (tx, accountId: string, inboxId: string, rules: FaultRuleRecord[], now: number) => {
+    const text = rules.length === 0 ? null : JSON.stringify(rules);
+    const changed = await tx.run(
+      sql`update inboxes set faults = ${text}, faults_left = ${leftOf(rules)}
           where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now} and freed = 0`,
-      );
-      return changed > 0;
-    },
-  ),
+    );
+    return changed > 0;
+  }),
 
   /** The rules of an inbox, also those that no longer apply; undefined if the inbox is not live. */
-  read: read(
-    async (db, accountId: string, inboxId: string, now: number): Promise<FaultRuleRecord[] | undefined> => {
-      const row = await db.first<{ faults: string | null }>(
-        sql`select faults from inboxes where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now}`,
-      );
-      return row && toRules(row.faults);
-    },
-  ),
+  read: read(async (db, accountId: string, inboxId: string, now: number) => {
+    const row = await db.first<{ faults: string | null }>(
+      sql`select faults from inboxes where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now}`,
+    );
+    return row && toRules(row.faults);
+  }),
 
   /**
    * Takes one application of the first rule that still applies, if it is for this point, and stores it as a refusal: in
@@ -51,7 +41,7 @@ export const faults = {
       at: FaultPoint,
       sender: Pick<Refusal, 'address' | 'mailFrom' | 'helo' | 'remoteAddress'>,
       now: number,
-    ): Promise<MetFault | undefined> => {
+    ) => {
       const row = await tx.first<{ faults: string }>(
         sql`select faults from inboxes where id = ${inboxId} and expires_at > ${now} and faults_left > 0 ${FOR_UPDATE}`,
       );

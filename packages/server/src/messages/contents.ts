@@ -12,9 +12,9 @@ import { freeIfLarge } from '../memory.ts';
 import type { ParseRequest, Parsing } from '../reading/parsing.ts';
 import { RAW_PIECE_BYTES } from '../reading/sql.ts';
 import type { Store } from '../store.ts';
+import { createTurns } from './held.ts';
 import { attachmentsUrl, messageHead, toMessage } from './json.ts';
 import type { FullMessageRecord, MessageRecord } from './records.ts';
-import { createTurns } from './turns.ts';
 
 type Admitted = Pick<InboxRecord, 'id' | 'accountId'>;
 

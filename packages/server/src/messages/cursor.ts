@@ -3,24 +3,21 @@ import { AppError } from '../errors.ts';
 import { MAX_TIME, timeOfId } from '../ids.ts';
 import { quoted } from '../text/nearest.ts';
 
-/** Enough to detect a mistyped cursor or one of another inbox. The hash is not a secret. */
+/** Enough to detect a mistyped cursor, or one of another inbox. The hash needs no secret. */
 const BINDING_LETTERS = 11;
 const CURSOR = /^a?cur_([0-9a-z]{1,11})_[\w-]{11}$/;
-/** As milliseconds these are days of early 1970; as seconds, all days since 2001, which are more probable. */
+/** Numbers in this range are probably seconds: as milliseconds they are days of early 1970, as seconds days since 2001. */
 const SECONDS_FROM = 1e9;
 const SECONDS_UNTIL = 1e10;
 
 const RFC3339 =
   /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))[Tt ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d+))?([Zz]|[+\- ](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-const EXPECTED =
-  'a cursor of this inbox (cur_…), a message id (msg_…), an RFC 3339 time such as 2026-03-04T05:06:07Z, or milliseconds since 1970';
 const EXPECTED_TIME = 'an RFC 3339 time such as 2026-03-04T05:06:07Z, or milliseconds since 1970';
-const EXPECTED_OF_ACCOUNT =
-  'a cursor of this account (acur_…), an RFC 3339 time such as 2026-03-04T05:06:07Z, or milliseconds since 1970';
+const EXPECTED = `a cursor of this inbox (cur_…), a message id (msg_…), ${EXPECTED_TIME}`;
+const EXPECTED_OF_ACCOUNT = `a cursor of this account (acur_…), ${EXPECTED_TIME}`;
 
-const invalidSince = (since: string, expected: string): AppError =>
-  new AppError('invalid_since', `"since" must be ${expected}, not ${quoted(since)}.`);
+const invalidSince = (message: string): AppError => new AppError('invalid_since', message);
 
 function encode(prefix: string, of: string, place: number): string {
   const digits = place.toString(36);
@@ -45,27 +42,6 @@ export const accountCursorAt = (accountId: string, order: number): string =>
 const orderOfCursor = (accountId: string, cursor: string): number | undefined =>
   decode(cursor, (order) => accountCursorAt(accountId, order));
 
-function timeOfCursor(inboxId: string, cursor: string): number {
-  const time = decode(cursor, (place) => cursorAt(inboxId, place));
-  if (time !== undefined && time <= MAX_TIME) return time;
-  throw new AppError(
-    'invalid_since',
-    `${quoted(cursor)} in "since" is not a cursor of this inbox. Use the "cursor" of a response about the same inbox.`,
-  );
-}
-
-function timeOfMillis(digits: string, expected: string): number {
-  const time = Number(digits);
-  if (time >= SECONDS_FROM && time < SECONDS_UNTIL) {
-    throw new AppError(
-      'invalid_since',
-      `"since" is ${digits}, which looks like seconds since 1970. Send milliseconds: ${digits}000.`,
-    );
-  }
-  if (time > MAX_TIME) throw invalidSince(digits, expected);
-  return time;
-}
-
 /** Undefined for anything else, such as February 30, which `Date` would accept. */
 export function timeOfRfc3339(text: string): number | undefined {
   const [, date, hours, minutes, seconds, fraction = '', offset] = RFC3339.exec(text) ?? [];
@@ -89,17 +65,21 @@ export function placeOfAccountBefore(accountId: string, before: string): number 
 
 /** Epoch milliseconds. @param expected what `since` may be, for the error. @throws AppError `invalid_since` */
 export function timeOf(since: string, expected = EXPECTED_TIME): number {
-  const time = /^\d{1,15}$/.test(since) ? timeOfMillis(since, expected) : timeOfRfc3339(since);
-  if (time === undefined) throw invalidSince(since, expected);
-  return time;
+  const isNumber = /^\d{1,15}$/.test(since);
+  const time = isNumber ? Number(since) : timeOfRfc3339(since);
+  if (time === undefined || time > MAX_TIME)
+    throw invalidSince(`"since" must be ${expected}, not ${quoted(since)}.`);
+  if (!isNumber || time < SECONDS_FROM || time >= SECONDS_UNTIL) return time;
+  throw invalidSince(
+    `"since" is ${since}, which looks like seconds since 1970. Send milliseconds: ${since}000.`,
+  );
 }
 
 export function placeOfAccountSince(accountId: string, since: string): { order: number } | { time: number } {
   if (since.startsWith('acur_')) {
     const order = orderOfCursor(accountId, since);
     if (order !== undefined) return { order };
-    throw new AppError(
-      'invalid_since',
+    throw invalidSince(
       `${quoted(since)} in "since" is not a cursor of this account. Use the "cursor" of a response of GET /v1/messages, or the "id" of an event of GET /v1/events.`,
     );
   }
@@ -108,6 +88,10 @@ export function placeOfAccountSince(accountId: string, since: string): { order: 
 
 /** Epoch milliseconds; messages with a later `receivedAt` are newer. @throws AppError `invalid_since` */
 export function timeOfSince(inboxId: string, since: string): number {
-  if (since.startsWith('cur_')) return timeOfCursor(inboxId, since);
-  return timeOfId('msg', since) ?? timeOf(since, EXPECTED);
+  if (!since.startsWith('cur_')) return timeOfId('msg', since) ?? timeOf(since, EXPECTED);
+  const time = decode(since, (place) => cursorAt(inboxId, place));
+  if (time !== undefined && time <= MAX_TIME) return time;
+  throw invalidSince(
+    `${quoted(since)} in "since" is not a cursor of this inbox. Use the "cursor" of a response about the same inbox.`,
+  );
 }

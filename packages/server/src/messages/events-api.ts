@@ -18,7 +18,7 @@ import { routesOf } from '../http/route.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { liveInbox } from '../inboxes/records.ts';
 import { accountCursorAt, cursorAt, timeOfSince } from './cursor.ts';
-import { type ChangeSource, type HeldDeps, readUntil, type WaitDeps } from './held.ts';
+import { type ChangeSource, type HeldDeps, readUntil } from './held.ts';
 import { toSummary } from './json.ts';
 import { placeAfter } from './list.ts';
 import type { MessageRecord } from './records.ts';
@@ -46,11 +46,8 @@ export function eventRoutes(app: App, context: RouteContext): void {
       const since = request.headers['last-event-id'] || request.query.since;
       const after = since === undefined ? 0 : timeOfSince(inbox.id, since);
       const followable = followInbox(context.heldDeps, inbox, after);
-      let hadMessages = false;
-      const ended = await stream(request, reply, followable, () => {
-        hadMessages = true;
-      });
-      if (request.method !== 'HEAD') deps.waitLog.addHeld(inbox, 'stream', hadMessages);
+      const ended = await stream(request, reply, followable);
+      if (request.method !== 'HEAD') deps.waitLog.addHeld(inbox, 'stream', followable.hadMessages);
       return ended;
     },
   });
@@ -73,12 +70,7 @@ export function eventRoutes(app: App, context: RouteContext): void {
 }
 
 function createStreaming({ deps, held, heldDeps, admission }: RouteContext) {
-  return async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    followable: Followable,
-    onMessages = () => {},
-  ) => {
+  return async (request: FastifyRequest, reply: FastifyReply, followable: Followable) => {
     reply.header('content-type', EVENT_STREAM);
     // Otherwise nginx would buffer the events.
     reply.header('x-accel-buffering', 'no');
@@ -90,7 +82,7 @@ function createStreaming({ deps, held, heldDeps, admission }: RouteContext) {
       await held.hold(reply, (signal) => {
         raw.writeHead(200, reply.getHeaders() as Record<string, string>);
         reply.hijack();
-        return writeEvents(raw, followable, { ...heldDeps, onMessages, signal });
+        return writeEvents(raw, followable, heldDeps, signal);
       });
     } catch (error) {
       // The error for a stream that ended before it began.
@@ -113,31 +105,31 @@ function eventText({ message, cursor }: Followed): string {
 
 const comment = (text: string): string => `: ${text}\n\n`;
 
-interface Writing extends WaitDeps {
-  signal: AbortSignal;
-  onMessages(): void;
-}
-
 /**
  * Sends every message once and in order. The next page is read when the client has taken the last one, which limits its
  * memory. Ends with the signal, or when the client stops reading; it can resume.
  * @throws the errors of {@link Followable.next}
  */
-async function writeEvents(raw: ServerResponse, followable: Followable, deps: Writing): Promise<void> {
-  const { clock, signal } = deps;
+async function writeEvents(
+  raw: ServerResponse,
+  followable: Followable,
+  deps: HeldDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock } = deps;
   let beat = clock.monotonic() + STREAM_QUIET_MS;
   // An id without data is no event, but lets a client that is disconnected before the first event resume there.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
   /** @returns whether the stream is over */
   const send = async (messages: readonly Followed[]): Promise<boolean> => {
     if (raw.destroyed) return true;
-    if (messages.length > 0) deps.onMessages();
+    followable.hadMessages ||= messages.length > 0;
     raw.write(messages.map(eventText).join('') || comment('still here'));
     if (!(await isDrained(raw, clock, signal))) raw.destroy();
     beat = clock.monotonic() + STREAM_QUIET_MS;
     return raw.destroyed;
   };
-  await readUntil({ ...deps, source: followable.source }, Number.POSITIVE_INFINITY, async (now) => {
+  await readUntil({ ...deps, source: followable.source, signal }, Number.POSITIVE_INFINITY, async (now) => {
     const { messages, until } = await followable.next(now);
     const isDue = messages.length > 0 || clock.monotonic() >= beat;
     const isFinal = signal.aborted || (isDue && (await send(messages)));
@@ -166,6 +158,7 @@ interface Followed {
 /** The messages of an inbox, or of all inboxes of an account, in one order. */
 interface Followable {
   cursor: string;
+  hadMessages: boolean;
   source: ChangeSource;
   /**
    * The next page, oldest first; a later call continues after it. It is valid until `until` (epoch ms) or a change.
@@ -179,7 +172,7 @@ function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: num
   const { id, accountId } = inbox;
   let place = after;
   return {
-    cursor: cursorAt(id, after),
+    ...{ cursor: cursorAt(id, after), hadMessages: false },
     source: { accountId, subscribe: (listener) => events.onMessage(id, listener) },
     async next(now) {
       const { expiresAt } = liveInbox(await store.inboxes.find(accountId, id, now), now, id);
@@ -195,13 +188,15 @@ function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: num
 function followAccount({ store, events }: HeldDeps, accountId: string, after: number): Followable {
   let place = after;
   return {
-    cursor: accountCursorAt(accountId, after),
+    ...{ cursor: accountCursorAt(accountId, after), hadMessages: false },
     source: { accountId, subscribe: (listener) => events.onAccountMessage(accountId, listener) },
     async next(now) {
       const page = await store.messages.listByAccount(accountId, { after: place, limit: PAGE }, now);
       place = page.at(-1)?.accountOrder ?? place;
-      const cursorOf = (order: number) => accountCursorAt(accountId, order);
-      const messages = page.map((message) => ({ message, cursor: cursorOf(message.accountOrder) }));
+      const messages = page.map((message) => ({
+        message,
+        cursor: accountCursorAt(accountId, message.accountOrder),
+      }));
       return { messages, until: Number.POSITIVE_INFINITY };
     },
   };

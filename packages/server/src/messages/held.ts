@@ -5,7 +5,53 @@ import type { InboxRecord } from '../inboxes/records.ts';
 import type { Filters } from '../mail/matching/filters.ts';
 import { createSharing, type Store } from '../store.ts';
 import type { CheckRange } from './records.ts';
-import { createTurns, type Turns } from './turns.ts';
+
+type Turns = ReturnType<typeof createTurns>;
+
+/**
+ * Shares `slots` among accounts: one account has at most all but one of them, and accounts with queued work take
+ * turns. So no account can delay the work of the others for long.
+ */
+export function createTurns(slots: number) {
+  const running = new Map<string, number>();
+  /** In the order of the turns. */
+  const queues = new Map<string, (() => void)[]>();
+  let free = slots;
+
+  const count = (accountId: string, by: 1 | -1): void => {
+    const left = (running.get(accountId) ?? 0) + by;
+    if (left === 0) running.delete(accountId);
+    else running.set(accountId, left);
+    free -= by;
+  };
+
+  const startNext = (): void => {
+    for (const [accountId, queue] of queues) {
+      if (free === 0) return;
+      if ((running.get(accountId) ?? 0) >= slots - 1) continue;
+      const start = queue.shift();
+      queues.delete(accountId);
+      if (queue.length > 0) queues.set(accountId, queue);
+      count(accountId, 1);
+      start?.();
+    }
+  };
+
+  return async <T>(accountId: string, work: () => Promise<T>): Promise<T> => {
+    await new Promise<void>((resolve) => {
+      const queue = queues.get(accountId);
+      if (queue) queue.push(resolve);
+      else queues.set(accountId, [resolve]);
+      startNext();
+    });
+    try {
+      return await work();
+    } finally {
+      count(accountId, -1);
+      startNext();
+    }
+  };
+}
 
 /** Number of cached results at which the cache is cleared. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
@@ -25,7 +71,7 @@ interface Range {
   limit: number;
 }
 
-export interface WaitDeps {
+interface WaitDeps {
   clock: Clock;
   /** Shared by all held requests. */
   wakes: Turns;
@@ -95,7 +141,7 @@ export interface ChangeSource {
   subscribe(listener: () => void): () => void;
 }
 
-export interface ReadResult<T> {
+interface ReadResult<T> {
   result: T;
   isFinal: boolean;
   /** When the store is read again even without a change, epoch milliseconds. */

@@ -68,13 +68,9 @@ export interface MessageRow {
   otherRcptTo: string | null;
 }
 
-export interface AccountMessageRecord extends MessageRecord {
-  /** Strictly increasing within the account, with gaps. */
-  accountOrder: number;
-}
-
 export interface AccountMessageRow extends MessageRow {
   inboxId: string;
+  /** Strictly increasing within the account, with gaps. */
   accountOrder: number;
 }
 

@@ -122,7 +122,7 @@ const since = (after: number, now: number): number => Math.max(after, now - REFU
 
 export const refusals = {
   add: steps(
-    async (transaction, added: NewRefusal[]): Promise<void> => {
+    async (transaction, added: NewRefusal[]) => {
       for (let from = 0; from < added.length; from += ADDED_PER_STEP) {
         if (from > 0) await nextTurn();
         const step = added.slice(from, from + ADDED_PER_STEP);
@@ -142,17 +142,15 @@ export const refusals = {
   }),
 
   /** Refusals for all addresses of a domain, except addresses that another inbox has, or had within the quarantine. */
-  listByDomain: read(
-    async (db, domain: string, inboxId: string, limit: number, now: number): Promise<Refusal[]> => {
-      const rows = await db.all<Row>(
-        sql`select ${COLUMNS} from refusals r where r.domain = ${domain} and r.at > ${now - REFUSAL_KEPT_MS}
+  listByDomain: read(async (db, domain: string, inboxId: string, limit: number, now: number) => {
+    const rows = await db.all<Row>(
+      sql`select ${COLUMNS} from refusals r where r.domain = ${domain} and r.at > ${now - REFUSAL_KEPT_MS}
           and not exists (select 1 from addresses a where a.address = ${UNQUOTED} and a.busy_until > 0
             and a.reserved_until > ${now} and (a.inbox_id is null or a.inbox_id <> ${inboxId}))
           ${NEWEST_FIRST} limit ${limit}`,
-      );
-      return rows.map(toRefusal);
-    },
-  ),
+    );
+    return rows.map(toRefusal);
+  }),
 
   /**
    * Refusals, newest first, for addresses that the account has, holds or had within the quarantine, including
@@ -165,7 +163,7 @@ export const refusals = {
       accountId: string,
       { after, address, limit }: { after: number; address?: string; limit: number },
       now: number,
-    ): Promise<Refusal[]> => {
+    ) => {
       const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
       // Addresses without an account are listed only for the only account: with several accounts, any of them
       // may have mistyped the address.
@@ -186,7 +184,7 @@ export const refusals = {
       accountId: string | null,
       { after, limit, among = [] }: { after: number; limit: number; among?: readonly string[] },
       now: number,
-    ): Promise<string[]> => {
+    ) => {
       const keys = among.map((address) => JSON.stringify(address));
       const rows = await db.all<{ address: string }>(
         sql`select r.address from refusals r

@@ -114,7 +114,7 @@ async function addToDeleted(tx: Tx, inboxId: string, ended: readonly EndedWait[]
 export const waits = {
   /** Adds results to their inboxes, also to those that were deleted meanwhile. */
   add: write(
-    async (tx, ended: EndedWait[]): Promise<void> => {
+    async (tx, ended: EndedWait[]) => {
       // Lock inboxes in the same order as batches of mails do, to prevent deadlocks.
       const byInbox = [...Map.groupBy(ended, ({ inboxId }) => inboxId)].sort(([a], [b]) => (a < b ? -1 : 1));
       for (const [inboxId, some] of byInbox)
@@ -125,7 +125,7 @@ export const waits = {
 
   /** Keeps the newest {@link MAX_EXPLAINED_WAITS} per inbox. Stores no content for an inbox that is being deleted. */
   addExplained: write(
-    async (tx, explained: ExplainedWait[]): Promise<void> => {
+    async (tx, explained: ExplainedWait[]) => {
       await tx.run(
         sql`insert into failed_waits (id, account_id, inbox_id, ended_at, plain, content)
           select r.value ->> 'id', a.id, r.value ->> 'inboxId', cast(r.value ->> 'endedAt' as bigint),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createHeldDeps, readUntil } from '../../src/messages/held.ts';
-import { createTurns } from '../../src/messages/turns.ts';
+import { createHeldDeps, createTurns, readUntil } from '../../src/messages/held.ts';
+
 import type { Store } from '../../src/store.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';

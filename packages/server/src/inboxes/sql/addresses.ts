@@ -99,8 +99,7 @@ export async function vacateAddresses(
 
 export const addresses = {
   /** Reserves a free address for inboxes of the account. @returns false if it is taken, held or in quarantine */
-  hold: write(
-    (tx, accountId: string, address: string, until: number, now: number): Promise<boolean> =>
-      occupy(tx, { address, accountId, inboxId: null, busyUntil: 0, until }, now),
+  hold: write((tx, accountId: string, address: string, until: number, now: number) =>
+    occupy(tx, { address, accountId, inboxId: null, busyUntil: 0, until }, now),
   ),
 };

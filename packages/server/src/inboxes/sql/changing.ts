@@ -116,7 +116,7 @@ export const changing = {
       request: IdempotentRequest | null,
       wanted?: WantedWebhook | null,
       staged?: StagedMails | null,
-    ): Promise<CreatedInbox> => {
+    ) => {
       const { id: inboxId, address, createdAt, expiresAt } = inbox;
       const now = staged?.now ?? createdAt;
       await requireAccount(tx, accountId);
@@ -148,7 +148,7 @@ export const changing = {
       inboxId: string,
       { ttlMinutes, expiresAt }: { ttlMinutes: number; expiresAt: number },
       now: number,
-    ): Promise<InboxRecord | undefined> => {
+    ) => {
       const live = await tx.first<{ seq: number; address: string; maxExpiresAt: number }>(
         sql`select seq, address, max_expires_at as "maxExpiresAt" from inboxes
           where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now} and freed = 0 ${FOR_UPDATE}`,
@@ -172,7 +172,7 @@ export const changing = {
 
   /** Stores how a replay ended. The sweeper marks it as cut if this is not called within a minute after it was due. */
   endReplay: write(
-    async (tx, inboxId: string, outcome: 'complete' | 'cut'): Promise<void> => {
+    async (tx, inboxId: string, outcome: 'complete' | 'cut') => {
       await tx.run(
         sql`update inboxes set replay_until = ${outcome === 'cut' ? 0 : null}, version = version + 1
           where id = ${inboxId} and replay_until is not null`,

@@ -96,15 +96,13 @@ export const finding = {
    * An inbox that is live or expired less than 24 hours ago; of an expired one only id, address, times and
    * labels are meaningful.
    */
-  find: read(
-    async (db, accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> => {
-      const row = await db.first<InboxRow>(
-        sql`select ${INBOX} from inboxes
+  find: read(async (db, accountId: string, inboxId: string, now: number) => {
+    const row = await db.first<InboxRow>(
+      sql`select ${INBOX} from inboxes
         where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now - TOMBSTONE_MS}`,
-      );
-      return row && toInbox(row, now);
-    },
-  ),
+    );
+    return row && toInbox(row, now);
+  }),
 
   findByToken: read(async (db, tokenHash: string, now: number): Promise<InboxRecord | undefined> => {
     const row = await db.first<InboxRow>(

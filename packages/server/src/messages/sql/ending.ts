@@ -60,7 +60,7 @@ export async function evict(
 export const ending = {
   /** Deletes the source too unless another message has it. False if there is no such message. */
   delete: write(
-    async (tx, inboxId: string, messageId: string, now: number): Promise<boolean> => {
+    async (tx, inboxId: string, messageId: string, now: number) => {
       const locked = await lockInboxOf(tx, inboxId, messageId, now);
       if (!locked) return false;
       const { inboxSeq, receivedAt } = locked;
@@ -83,7 +83,7 @@ export const ending = {
    * cursors remain valid.
    */
   deleteAll: write(
-    async (tx, inboxId: string, now: number): Promise<boolean> =>
+    async (tx, inboxId: string, now: number) =>
       (await tx.run(
         sql`update inboxes set emptied_up_to = last_received_at, message_count = 0, version = version + 1
           where id = ${inboxId} and expires_at > ${now} and freed = 0`,

@@ -29,7 +29,7 @@ export const imports = {
    * @param stage one name for all mails of an inbox: `newId('msg', now)`
    */
   stage: write(
-    async (tx, mail: NewSource, accountId: string, stage: string): Promise<void> => {
+    async (tx, mail: NewSource, accountId: string, stage: string) => {
       const { source } = mail;
       await addSources(tx, [mail]);
       await tx.run(
@@ -42,7 +42,7 @@ export const imports = {
 
   /** Gives up the mails of a failed import. Otherwise the sweeper does it after STAGED_MS. */
   unstage: write(
-    async (tx, stage: string): Promise<void> => {
+    async (tx, stage: string) => {
       await giveUp(tx, stage);
     },
     { keepsInboxes: true, mayUseReserve: true },

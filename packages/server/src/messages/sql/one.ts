@@ -7,14 +7,12 @@ import {
   type Sql,
   sql,
   type Tx,
-  type Unread,
   unreadOf,
   write,
 } from '../../database/sql.ts';
 import { timeOfId } from '../../ids.ts';
 import { knownContent, MAX_DERIVED_BYTES, readContent } from '../../mail/stored-content.ts';
 import type { RAW_PIECE_BYTES } from '../../reading/sql.ts';
-import type { FullMessageRecord, MessageRecord } from '../records.ts';
 import {
   MESSAGE_COLUMNS,
   parseContent,
@@ -53,52 +51,43 @@ const SOURCE_AND_READING = sql`join sources s on s.seq = m.source_seq ${WITH_REA
 
 export const one = {
   /** Filters ids to those of existing messages of the live inbox. */
-  existing: read(
-    async (db, inboxId: string, messageIds: readonly string[], now: number): Promise<string[]> => {
-      const times = messageIds.flatMap((id) => timeOfId('msg', id) ?? []);
-      if (times.length === 0) return [];
-      const rows = await db.all<{ id: string }>(
-        sql`select m.id from inboxes i join messages m on m.inbox_seq = i.seq
+  existing: read(async (db, inboxId: string, messageIds: readonly string[], now: number) => {
+    const times = messageIds.flatMap((id) => timeOfId('msg', id) ?? []);
+    if (times.length === 0) return [];
+    const rows = await db.all<{ id: string }>(
+      sql`select m.id from inboxes i join messages m on m.inbox_seq = i.seq
           where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at ${anyOf(times)}
             and m.id ${anyOf(messageIds)} and m.received_at > i.emptied_up_to`,
-      );
-      return rows.map(({ id }) => id);
-    },
-  ),
+    );
+    return rows.map(({ id }) => id);
+  }),
 
-  find: read(
-    async (
-      db,
-      inboxId: string,
-      messageId: string,
-      now: number,
-    ): Promise<FullMessageRecord | Unread | undefined> => {
-      type Row = StoredMessage & {
-        accountId: string;
-        envelope: string;
-        trail: string;
-        authentication: string | null;
-        content: Uint8Array;
-        raw: Uint8Array | null;
-      };
-      // The stored content of a small mail lacks what its raw source contains.
-      const row = await db.first<Row>(
-        sql`select ${MESSAGE_COLUMNS}, i.account_id as "accountId", s.envelope, r.trail, r.authentication,
+  find: read(async (db, inboxId: string, messageId: string, now: number) => {
+    type Row = StoredMessage & {
+      accountId: string;
+      envelope: string;
+      trail: string;
+      authentication: string | null;
+      content: Uint8Array;
+      raw: Uint8Array | null;
+    };
+    // The stored content of a small mail lacks what its raw source contains.
+    const row = await db.first<Row>(
+      sql`select ${MESSAGE_COLUMNS}, i.account_id as "accountId", s.envelope, r.trail, r.authentication,
             r.content, case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end as raw
           ${fromMessage(inboxId, messageId, now, SOURCE_AND_READING)}`,
-      );
-      if (!row) return undefined;
-      const unread = unreadOf([row]);
-      if (unread) return unread;
-      const stored = parseContent(row.content);
-      return {
-        ...toMessage(inboxId, row),
-        accountId: row.accountId,
-        ...readEnvelope(row.envelope, row),
-        ...(row.raw ? { ...(await readContent(stored, row.raw)), isPartial: false } : knownContent(stored)),
-      };
-    },
-  ),
+    );
+    if (!row) return undefined;
+    const unread = unreadOf([row]);
+    if (unread) return unread;
+    const stored = parseContent(row.content);
+    return {
+      ...toMessage(inboxId, row),
+      accountId: row.accountId,
+      ...readEnvelope(row.envelope, row),
+      ...(row.raw ? { ...(await readContent(stored, row.raw)), isPartial: false } : knownContent(stored)),
+    };
+  }),
 
   /** Of the raw source, bytes. */
   sizeOf: read(async (db, inboxId: string, messageId: string, now: number): Promise<number | undefined> => {
@@ -109,33 +98,19 @@ export const one = {
   }),
 
   /** A piece of {@link RAW_PIECE_BYTES}, the last one smaller; undefined past the end and for no message. */
-  readRaw: read(
-    async (
-      db,
-      inboxId: string,
-      messageId: string,
-      piece: number,
-      now: number,
-    ): Promise<Uint8Array | undefined> => {
-      const source = sql`select m.source_seq ${fromMessage(inboxId, messageId, now)}`;
-      const row = await db.first<{ bytes: Uint8Array }>(
-        piece === 0
-          ? sql`select raw as bytes from sources where seq = (${source})`
-          : sql`select bytes from source_pieces where source_seq = (${source}) and piece = ${piece}`,
-      );
-      return row?.bytes;
-    },
-  ),
+  readRaw: read(async (db, inboxId: string, messageId: string, piece: number, now: number) => {
+    const source = sql`select m.source_seq ${fromMessage(inboxId, messageId, now)}`;
+    const row = await db.first<{ bytes: Uint8Array }>(
+      piece === 0
+        ? sql`select raw as bytes from sources where seq = (${source})`
+        : sql`select bytes from source_pieces where source_seq = (${source}) and piece = ${piece}`,
+    );
+    return row?.bytes;
+  }),
 
   /** Changes only the given marks; a change increments the inbox's version. Undefined if there is no such message. */
   mark: write(
-    async (
-      tx,
-      inboxId: string,
-      messageId: string,
-      changes: MarkMessage,
-      now: number,
-    ): Promise<MessageRecord | Unread | undefined> => {
+    async (tx, inboxId: string, messageId: string, changes: MarkMessage, now: number) => {
       const locked = await lockInboxOf(tx, inboxId, messageId, now);
       if (!locked) return undefined;
       const { inboxSeq, receivedAt } = locked;

@@ -1,11 +1,5 @@
 import { constant, type Db, type Range, read, sql, type Unread, unreadOf } from '../../database/sql.ts';
-import type {
-  AccountMessageRecord,
-  AccountMessageRow,
-  MessageRecord,
-  MessageRow,
-  NewestPage,
-} from '../records.ts';
+import type { AccountMessageRow, MessageRow, NewestPage } from '../records.ts';
 import {
   ASCENDING,
   bounded,
@@ -73,39 +67,28 @@ export const pages = {
   }),
 
   /** With `receivedAt > after`, oldest first. */
-  listAfter: read(
-    async (db, inboxId: string, range: Following, now: number): Promise<MessageRecord[] | Unread> => {
-      const all = bounded({ before: Number.POSITIVE_INFINITY, ...range });
-      const rows = await db.all<StoredMessage>(ofLiveInbox(MESSAGE_COLUMNS, inboxId, all, now, ASCENDING));
-      const unread = unreadOf(rows, timeOf);
-      return unread ?? rows.map((row) => toMessage(inboxId, row));
-    },
-  ),
+  listAfter: read(async (db, inboxId: string, range: Following, now: number) => {
+    const all = bounded({ before: Number.POSITIVE_INFINITY, ...range });
+    const rows = await db.all<StoredMessage>(ofLiveInbox(MESSAGE_COLUMNS, inboxId, all, now, ASCENDING));
+    const unread = unreadOf(rows, timeOf);
+    return unread ?? rows.map((row) => toMessage(inboxId, row));
+  }),
 
   /** With `accountOrder > after`, oldest first. */
-  listByAccount: read(
-    async (
-      db,
-      accountId: string,
-      range: Following,
-      now: number,
-    ): Promise<AccountMessageRecord[] | Unread> => {
-      const { after, before, limit } = bounded({ before: Number.POSITIVE_INFINITY, ...range });
-      const account = await placesOf(db, accountId);
-      if (!account) return [];
-      const rows = await db.all<StoredMessage & { inboxId: string; accountOrder: number }>(
-        sql`select ${MESSAGE_COLUMNS}, i.id as "inboxId", m.account_order as "accountOrder"
+  listByAccount: read(async (db, accountId: string, range: Following, now: number) => {
+    const { after, before, limit } = bounded({ before: Number.POSITIVE_INFINITY, ...range });
+    const account = await placesOf(db, accountId);
+    if (!account) return [];
+    const rows = await db.all<StoredMessage & { inboxId: string; accountOrder: number }>(
+      sql`select ${MESSAGE_COLUMNS}, i.id as "inboxId", m.account_order as "accountOrder"
           from messages m join inboxes i on i.seq = m.inbox_seq ${WITH_READING}
           where m.account_seq = ${account.seq} and m.account_order > ${after} and m.account_order < ${before}
             and i.expires_at > ${now} and m.received_at > i.emptied_up_to
           order by m.account_order limit ${limit}`,
-      );
-      const unread = unreadOf(rows, orderOf);
-      return (
-        unread ?? rows.map((row) => ({ ...toMessage(row.inboxId, row), accountOrder: row.accountOrder }))
-      );
-    },
-  ),
+    );
+    const unread = unreadOf(rows, orderOf);
+    return unread ?? rows.map((row) => ({ ...toMessage(row.inboxId, row), accountOrder: row.accountOrder }));
+  }),
 
   /** With `after < accountOrder < before`, newest first. The cost does not depend on the size of the account. */
   listNewest: read(async (db, accountId: string, range: Range, now: number): Promise<NewestPage | Unread> => {
@@ -150,9 +133,7 @@ export const pages = {
   }),
 
   /** The largest committed `accountOrder`, also of deleted messages; 0 for none. All messages up to it are visible. */
-  newestInAccount: read(
-    async (db, accountId: string): Promise<number> => (await placesOf(db, accountId))?.last ?? 0,
-  ),
+  newestInAccount: read(async (db, accountId: string) => (await placesOf(db, accountId))?.last ?? 0),
 
   /** The place after which all messages with `receivedAt > time` and all later commits are. */
   placeInAccount: read(async (db, accountId: string, time: number): Promise<number> => {

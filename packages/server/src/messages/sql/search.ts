@@ -9,7 +9,6 @@ import {
   type Sql,
   search,
   sql,
-  type Unread,
   unreadOf,
 } from '../../database/sql.ts';
 import { fold } from '../../mail/matching/compared-content.ts';
@@ -22,14 +21,7 @@ import {
 } from '../../mail/matching/conditions.ts';
 import { type Filters, failedConditions, needsContent } from '../../mail/matching/filters.ts';
 import { MAY_LACK_TEXT_BYTES } from '../../mail/stored-content.ts';
-import type {
-  AccountMessageRow,
-  CheckedMessage,
-  CheckedPage,
-  CheckRange,
-  NewestPage,
-  SearchScope,
-} from '../records.ts';
+import type { AccountMessageRow, CheckedMessage, CheckedPage, CheckRange, SearchScope } from '../records.ts';
 import { emptyPage, placesOf } from './pages.ts';
 import {
   ASCENDING,
@@ -209,7 +201,7 @@ export const searching = {
       conditions: readonly Condition[],
       range: Range,
       now: number,
-    ): Promise<NewestPage | Unread> => {
+    ) => {
       const { after, before, limit } = bounded(range);
       const ofInbox = inboxId !== undefined;
       const [owner, place] = ofInbox ? OF_INBOX : OF_ACCOUNT;
@@ -260,47 +252,39 @@ export const searching = {
   ),
 
   /** Compares messages with conditions until `limit` match or 500 messages or 8 MiB are read. */
-  check: search(
-    async (
-      db,
-      inboxId: string,
-      conditions: Filters,
-      range: CheckRange,
-      now: number,
-    ): Promise<CheckedPage | Unread> => {
-      const isAscending = range.order === 'oldest-first';
-      const { after, before } = bounded(range);
-      const select = (columns: Sql, bounds: Omit<Range, 'limit'>, condition = EMPTY) => {
-        const all = { ...bounds, limit: ROWS_PER_CALL };
-        return ofLiveInbox(columns, inboxId, all, now, isAscending ? ASCENDING : DESCENDING, condition);
-      };
-      const sizes = await db.all<Sized>(select(SIZES, { after, before }));
-      const stretch = stretchOf(sizes, isAscending ? after : before);
-      if (stretch.rows === 0) return { ...stretch, messages: [] };
-      const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf);
-      if (unread) return unread;
-      // The database excludes messages as far as it can.
-      const { text } = conditions;
-      const pattern = range.onlyMatches && text !== undefined ? likePattern(text) : null;
-      const rows = await db.all<StoredMessage>(
-        select(
-          MESSAGE_COLUMNS,
-          isAscending ? { after, before: stretch.place + 1 } : { after: stretch.place - 1, before },
-          pattern === null ? EMPTY : sql`and (${MAY_LACK_TEXT} or ${CONTENT} ${LIKE} ${pattern})`,
-        ),
-      );
-      const contents = needsContent(conditions) ? await readContents(db, rows) : null;
-      const messages: CheckedMessage[] = [];
-      for (const row of rows) {
-        const message = toMessage(inboxId, row);
-        const content = contents?.get(row.id);
-        // It was deleted after its row was read.
-        if (contents && !content) continue;
-        messages.push({ message, failed: failedConditions(message, conditions, content) });
-      }
-      return pageOf(messages, range, stretch);
-    },
-  ),
+  check: search(async (db, inboxId: string, conditions: Filters, range: CheckRange, now: number) => {
+    const isAscending = range.order === 'oldest-first';
+    const { after, before } = bounded(range);
+    const select = (columns: Sql, bounds: Omit<Range, 'limit'>, condition = EMPTY) => {
+      const all = { ...bounds, limit: ROWS_PER_CALL };
+      return ofLiveInbox(columns, inboxId, all, now, isAscending ? ASCENDING : DESCENDING, condition);
+    };
+    const sizes = await db.all<Sized>(select(SIZES, { after, before }));
+    const stretch = stretchOf(sizes, isAscending ? after : before);
+    if (stretch.rows === 0) return { ...stretch, messages: [] };
+    const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf);
+    if (unread) return unread;
+    // The database excludes messages as far as it can.
+    const { text } = conditions;
+    const pattern = range.onlyMatches && text !== undefined ? likePattern(text) : null;
+    const rows = await db.all<StoredMessage>(
+      select(
+        MESSAGE_COLUMNS,
+        isAscending ? { after, before: stretch.place + 1 } : { after: stretch.place - 1, before },
+        pattern === null ? EMPTY : sql`and (${MAY_LACK_TEXT} or ${CONTENT} ${LIKE} ${pattern})`,
+      ),
+    );
+    const contents = needsContent(conditions) ? await readContents(db, rows) : null;
+    const messages: CheckedMessage[] = [];
+    for (const row of rows) {
+      const message = toMessage(inboxId, row);
+      const content = contents?.get(row.id);
+      // It was deleted after its row was read.
+      if (contents && !content) continue;
+      messages.push({ message, failed: failedConditions(message, conditions, content) });
+    }
+    return pageOf(messages, range, stretch);
+  }),
 };
 
 /** Columns of the scope and of the places in it. */
