@@ -43,7 +43,6 @@ export function createEventBus() {
     publishDeliveries(): void {
       for (const listener of [...ofDeliveries]) listener();
     },
-    /** Call when an inbox ends or its expiry changes: waits on it may end. */
     publishInboxChange: byInbox.notify,
     publish(received: MessageReceived): void {
       byInbox.notify(received.inboxId);

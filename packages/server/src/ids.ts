@@ -29,8 +29,8 @@ function timePart(time: number): string {
 }
 
 /**
- * Makes an id such as `msg_01jd…`: time and 80 random bits in base 32, as in ULID. Ids of one kind sort by time.
- * The bits are those of a UUID, because Node draws them for many at once. @param now epoch ms
+ * Makes an id such as `msg_01jd…`: time and 80 random bits in base 32, as in a ULID. Ids of one kind sort by time.
+ * The bits are those of a UUID, for which Node buffers random bytes. @param now epoch milliseconds
  */
 export function newId(prefix: IdPrefix, now: number): string {
   const uuid = randomUUID();

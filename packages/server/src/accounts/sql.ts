@@ -66,6 +66,9 @@ async function insertAccount(tx: Tx, { id, name, plan, createdAt }: AccountRecor
   await tx.run(
     sql`insert into accounts (id, name, plan, created_at) values (${id}, ${JSON.stringify(name)}, ${plan}, ${createdAt})`,
   );
+  await tx.run(
+    sql`insert into account_orders (account_seq, last) select seq, 0 from accounts where id = ${id}`,
+  );
 }
 
 export const accounts = {

@@ -211,7 +211,6 @@ const PROVIDERS = [
 ];
 
 const MESSAGES = [
-  // An account without messages has no row.
   sql`create table account_orders (
     account_seq ${INT} primary key,
     last ${INT} not null -- the largest account_order so far

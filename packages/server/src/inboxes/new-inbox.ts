@@ -14,9 +14,9 @@ import { quoted } from '../text/nearest.ts';
 import { type AddressParts, onFreeAddress, partsOf, wantedAddress } from './address-parameters.ts';
 import { type IdempotentRequest, type InboxRecord, PERMANENT_UNTIL, type StagedMails } from './records.ts';
 
-/** Too long to guess: the read token of an idempotent creation is derived from it. */
+/** The read token of an idempotent creation is derived from the nonce, so it must be too long to guess. */
 const NONCE_BYTES = 16;
-/** Visible ASCII (RFC 9110 section 5.5), of a length that client libraries can count on. */
+/** Visible ASCII (RFC 9110 section 5.5). */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 const canonical = (value: unknown): string =>
@@ -114,11 +114,7 @@ export async function createInbox(
   };
 }
 
-export function lifetimeOfNew(
-  { ttlMinutes }: CreateInbox,
-  { maxTtlMinutes }: Plan,
-  planName: string,
-): number {
+export function lifetimeOfNew({ ttlMinutes }: CreateInbox, { maxTtlMinutes }: Plan, planName: string) {
   return lifetime(ttlMinutes ?? Math.min(DEFAULT_TTL_MINUTES, maxTtlMinutes), maxTtlMinutes, planName);
 }
 
@@ -133,24 +129,19 @@ export function lifetime(ttlMinutes: number, maximum: number, planName: string):
 
 /** @param plan of the account of the inbox @param domains shared by all accounts, the default first */
 export function toInbox(inbox: InboxRecord, plan: Plan, domains: readonly string[]): Inbox {
+  const { id, address, kind, domain, labels, ttlMinutes, messageCount, lastReceivedAt, replay } = inbox;
+  const isNumber = kind === 'address' && domain === domains[0];
   return {
-    id: inbox.id,
-    address: inbox.address,
-    phoneNumber:
-      inbox.kind === 'address' && inbox.domain === domains[0] ? phoneNumberOf(inbox.localPart) : null,
-    catchAll: inbox.kind !== 'address',
-    domain: inbox.domain,
-    labels: inbox.labels,
+    ...{ id, address, domain, labels, ttlMinutes, messageCount, replay },
+    phoneNumber: isNumber ? phoneNumberOf(inbox.localPart) : null,
+    catchAll: kind !== 'address',
     createdAt: toTime(inbox.createdAt),
     expiresAt: toTime(inbox.expiresAt),
-    ttlMinutes: inbox.ttlMinutes,
     maxExpiresAt: toTime(inbox.maxExpiresAt),
-    messageCount: inbox.messageCount,
-    full: inbox.kind !== 'sink' && inbox.messageCount >= plan.maxMessagesPerInbox,
-    eviction: inbox.kind === 'sink' ? 'oldest' : 'none',
-    replay: inbox.replay,
-    lastMessageAt: inbox.lastReceivedAt === 0 ? null : toTime(inbox.lastReceivedAt),
-    cursor: cursorAt(inbox.id, inbox.lastReceivedAt),
+    full: kind !== 'sink' && messageCount >= plan.maxMessagesPerInbox,
+    eviction: kind === 'sink' ? 'oldest' : 'none',
+    lastMessageAt: lastReceivedAt === 0 ? null : toTime(lastReceivedAt),
+    cursor: cursorAt(id, lastReceivedAt),
   };
 }
 
@@ -169,11 +160,7 @@ export function withoutSinkLabel(labels: Record<string, string>): Record<string,
  * Creates the sink in the first account unless it exists, also if several processes start at once.
  * @param domain of the sink's own address: `sink@DOMAIN`, or another local part if an older inbox has that
  */
-export async function ensureSink(
-  store: Pick<Store, 'accounts' | 'inboxes'>,
-  domain: string,
-  now: number,
-): Promise<void> {
+export async function ensureSink(store: Pick<Store, 'accounts' | 'inboxes'>, domain: string, now: number) {
   const localParts = ['sink'];
   const parts = () => partsOf(localParts.pop() ?? newLocalPart(), domain);
   await onFreeAddress({ parts, isRandom: true }, async (free) => {
@@ -182,11 +169,7 @@ export async function ensureSink(
   });
 }
 
-async function createSink(
-  store: Pick<Store, 'accounts' | 'inboxes'>,
-  parts: AddressParts,
-  now: number,
-): Promise<void> {
+async function createSink(store: Pick<Store, 'accounts' | 'inboxes'>, parts: AddressParts, now: number) {
   const account = await store.accounts.findFirst();
   if (!account) throw new Error('there is no account for the sink');
   const inbox = {

@@ -1,7 +1,7 @@
 import type { ReadingOf } from '../reading/sql.ts';
 import type { NewMail, Placed } from './records.ts';
 
-/** Items of a batch. Larger batches no longer reduce the cost of an item, and take longer. */
+/** Items of a batch. Larger batches take longer, and an item costs the same in them. */
 const MAX_BATCH = 128;
 /** Bytes of a batch: about 10 ms of writing, for which other writes wait. A larger item is a batch of its own. */
 const MAX_BYTES = 2 * 1024 * 1024;
@@ -18,13 +18,12 @@ interface Waiting<Item, Result> {
 }
 
 interface BatcherOptions<Item> {
-  /** Delays the first write after an idle time, so that more items share it. A flush aborts the signal. */
+  /** Delays the first write after an idle time, so that more items share it. {@link Batcher.flushed} aborts the signal. */
   pause?(signal: AbortSignal): Promise<void>;
   /** A batch ends at {@link MAX_BYTES} of them. */
   bytesOf?(item: Item): number;
-  /** Whether one item may have caused the error: then each is retried alone. Otherwise all waiting items fail as well. */
+  /** True if one item may have caused the error: each is then retried alone. Else all waiting items fail as well. */
   mayDependOnItem?(error: unknown): boolean;
-  /** A write of offered items failed. */
   onLost?(error: unknown): void;
 }
 

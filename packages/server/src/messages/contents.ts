@@ -43,7 +43,7 @@ interface RawDeps {
 }
 type Source = Pick<MessageRecord, 'inboxId' | 'id'>;
 
-/** Offsets in the raw source or in an attachment: `[start, end)`. */
+/** Offsets in the raw source or in an attachment; `end` is exclusive. */
 export interface SourceRange {
   start: number;
   end: number;
@@ -71,12 +71,7 @@ export async function* rawPieces(
 }
 
 /** As {@link rawPieces}, as one array. @throws the reason of `signal` as well */
-async function rawRange(
-  deps: RawDeps,
-  source: Source,
-  range: SourceRange,
-  signal?: AbortSignal,
-): Promise<Uint8Array> {
+async function rawRange(deps: RawDeps, source: Source, range: SourceRange, signal?: AbortSignal) {
   signal?.throwIfAborted();
   const whole = new Uint8Array(range.end - range.start);
   let length = 0;
@@ -93,8 +88,8 @@ const PADDING = 0x3d;
 const GROUP = 4;
 
 /**
- * The results together equal `decodeBase64` of the whole. Frees memory at once: with many slow clients, the garbage
- * collector would leave more pieces than are in use.
+ * Decodes base64 piece by piece. Frees the memory of pieces at once, because for many slow clients the garbage collector
+ * would free it too late.
  * @param itsTurn is awaited before a piece is decoded
  */
 export async function* decodedBase64(
@@ -116,7 +111,7 @@ export async function* decodedBase64(
   yield decodeBase64(Buffer.from(rest));
 }
 
-/** Padding completes a group wherever it is. */
+/** The length without the digits of an incomplete last group. Padding completes a group wherever it is. */
 function endOfGroups(bytes: Buffer): number {
   let digits = 0;
   for (let at = bytes.lastIndexOf(PADDING) + 1; at < bytes.length; at++)

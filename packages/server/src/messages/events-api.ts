@@ -110,12 +110,7 @@ const comment = (text: string): string => `: ${text}\n\n`;
  * memory. Ends with the signal, or when the client stops reading; it can resume.
  * @throws the errors of {@link Followable.next}
  */
-async function writeEvents(
-  raw: ServerResponse,
-  followable: Followable,
-  deps: HeldDeps,
-  signal: AbortSignal,
-): Promise<void> {
+async function writeEvents(raw: ServerResponse, followable: Followable, deps: HeldDeps, signal: AbortSignal) {
   const { clock } = deps;
   let beat = clock.monotonic() + STREAM_QUIET_MS;
   // An id without data is no event, but lets a client that is disconnected before the first event resume there.

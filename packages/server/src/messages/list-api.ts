@@ -79,7 +79,7 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
 
 /*
  * The search language of `q`: words, "phrases", and operators with one of them; `-` negates. A name before a colon is
- * an operator only if a value follows that is no path: `Re:`, `12:30`, `https://…` and `C:\…` are text.
+ * an operator unless white space, a slash or a backslash follows: `Re:`, `12:30`, `https://…` and `C:\…` are text.
  */
 
 const TEXT_FIELDS: Readonly<Record<string, TextField>> = {

@@ -63,7 +63,6 @@ export function previewRoutes(app: App, context: RouteContext): void {
       const message = await findMessage(store, inbox, request.params.messageId, clock.now());
       const { remoteContent: isRemote = false } = request.body;
       const tokenHash = await store.inboxes.findTokenHash(inboxId, clock.now());
-      // The inbox has ended since the message was read.
       if (tokenHash === undefined) return throwMissing(store.inboxes, inbox, message.id, clock.now());
       const endsAt = clock.now() + LINK_MS;
       const keyId = callerOf(request).key?.key.id ?? null;
@@ -145,7 +144,7 @@ function writeCapability(link: PreviewLink, tokenHash: string): string {
   return `${text}.${sign(text, tokenHash)}`;
 }
 
-/** Undefined for a link that was not issued here or has ended. */
+/** @returns undefined for a link that has ended or was not issued by this server */
 async function readCapability(capability: string, context: RouteContext): Promise<PreviewLink | undefined> {
   const { store, clock } = context.deps;
   const [, inboxId = '', messageId = '', remote, end = '', keyId = null, signature = ''] =

@@ -26,7 +26,7 @@ export function timelineRoutes(
   app: App,
   { deps: { store, clock, refusalsWritten, repliedAt } }: RouteContext,
 ): void {
-  /** Adds the header fields of a large message, which are not stored, from its raw source. */
+  /** Reads the header fields of a large message from its raw source, because they are not stored. */
   async function withHeaders(message: FullMessageRecord): Promise<FullMessageRecord> {
     if (!message.isPartial || message.content.headers.length > 0) return message;
     const { inboxId, id } = message;
@@ -124,15 +124,15 @@ type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;
 
 /** Mails with more hops are regarded as looping (RFC 5321 section 6.3). */
 const MAX_HOPS = 100;
-/** A header field may be as long as the message. */
+/** Characters. A header field may be as long as the message. */
 const MAX_DETAIL = 300;
-/** Headers contain whole seconds, which some programs round. */
+/** Times in headers are whole seconds, which some programs round up. */
 const TOLERANCE_MS = 1_000;
-/** Possible before the sender has written the mail, because connections are reused. */
+/** Steps that may precede the writing of the mail, because senders reuse connections. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);
-/** Events after which our Received line was added. */
+/** First steps of mail that got a Received line of this server. */
 const OWN_LINE: ReadonlySet<TrailEvent> = new Set(['connected', 'injected', 'provider-call']);
-/** Parsing runs during the commit or after it. */
+/** Steps of parsing, which runs during the commit or after it. */
 const BESIDE_THE_COMMIT: ReadonlySet<TrailEvent> = new Set(['parsed', 'sender-checked']);
 
 const cut = (text: string): string => (text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL - 1)}…` : text);
@@ -251,7 +251,7 @@ function noteOf(at: number | null, before: number | null, arrived: number): stri
   return null;
 }
 
-/** For other steps the stored detail is shown. */
+/** Details of steps that are not stored with them. */
 const DETAILS: Partial<Record<TrailEvent, (message: FullMessageRecord, detail: string) => string>> = {
   connected: ({ envelope }) => `Connection from ${envelope.remoteAddress}`,
   authenticated: (_, detail) =>

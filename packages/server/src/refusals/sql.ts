@@ -107,7 +107,7 @@ export async function insertRefusals(tx: Tx, refusals: readonly NewRefusal[]): P
   );
 }
 
-/** The JSON string without quotes. Needs no unescaping: inbox addresses contain no characters that JSON escapes. */
+/** The address without the quotes of JSON. Inbox addresses have no characters that JSON escapes. */
 const UNQUOTED = constant('substr(r.address, 2, length(r.address) - 2)');
 
 /** Whether the account (`=`) or another account (`<>`) has reserved the address, or has a catch-all inbox for it. */
@@ -199,7 +199,7 @@ export const refusals = {
 
   /** All refusals of addresses that no inbox had, newest first: lines of the time, a space and the address as JSON. */
   recent: read(async (db, after: number, now: number): Promise<string> => {
-    // Aggregated to one text, because a result row for each refusal would cost more than finding it.
+    // One text, because a result row for each refusal would take longer than finding them.
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (
           select r.at || ' ' || r.address as line from refusals r where r.at > ${since(after, now)} and r.had_no_inbox = 1

@@ -46,7 +46,7 @@ function duration(ms: number): string {
   return `${Math.round(ms / HOUR_MS)} h`;
 }
 
-/** How long before the wait something happened, with a leading space. */
+/** A clause that says how long before the wait something happened, with a leading space. */
 const before = (at: number, { begun }: Facts, otherwise = ''): string =>
   at < begun ? ` ${duration(begun - at)} before this wait` : otherwise;
 

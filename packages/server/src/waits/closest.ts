@@ -96,11 +96,7 @@ const INSTEAD: Record<keyof Filters, (failed: FailedCondition, summary: MessageR
   };
 
 /** @param isOnly true if it is the only seen message, false if it is the closest one of several */
-export function closestSentence(
-  { message, failed }: CheckedMessage,
-  match: Filters,
-  isOnly: boolean,
-): string {
+export function closestSentence({ message, failed }: CheckedMessage, match: Filters, isOnly: boolean) {
   const [first] = failed;
   if (!first) return '';
   const lead = isOnly ? '' : 'Closest: ';

@@ -119,9 +119,7 @@ export async function evidenceOf(
   }
 
   /** Failed TLS handshakes, and refusals at MAIL and AUTH, all of which name no recipient. */
-  async function withoutRecipient(
-    concerning: readonly Refusal[],
-  ): Promise<Pick<Evidence, 'refused' | 'failedHandshakes'>> {
+  async function withoutRecipient(concerning: readonly Refusal[]) {
     const shown = await visible(
       concerning.filter(({ address, at }) => address === NO_RECIPIENT && at > clientsAfter),
     );

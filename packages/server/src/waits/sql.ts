@@ -86,7 +86,7 @@ function withMore(stored: string | null, ended: readonly EndedWait[]): string {
 
 /** @returns false when the inbox is deleted */
 async function addToInbox(tx: Tx, inboxId: string, ended: readonly EndedWait[]): Promise<boolean> {
-  // Lock the inbox, so that a concurrent deletion copies its waits to the report only after this transaction.
+  // Lock the inbox, because a concurrent deletion copies its waits for reports.
   const inbox = await tx.first<{ seq: number }>(
     sql`select seq from inboxes where id = ${inboxId} and expires_at > ${DELETED} ${FOR_UPDATE}`,
   );

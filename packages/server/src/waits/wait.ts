@@ -96,7 +96,7 @@ async function explain(
   const failed = { inbox, caller: ended.caller, from, begun, now, hasArrived, meets };
   const evidence = isTimeout ? await evidenceOf(deps, failed) : NO_EVIDENCE;
   const earlier = isTimeout ? await matchBefore(deps.held, scan) : undefined;
-  // Look for deleted messages last, so that the explanation contains nothing of them.
+  // Deleted messages are looked up last, so that the explanation contains nothing of them.
   const mostAlike = isTimeout ? scan.closest() : undefined;
   const named = [mostAlike?.message, earlier].filter((message) => message !== undefined);
   const newest = scan.seen;
@@ -127,7 +127,7 @@ async function matchBefore(held: HeldDeps, scan: WaitScan): Promise<MessageRecor
   const { since, match } = scan.expectation;
   if (since === undefined) return undefined;
   const found = await newestMatch(held, scan.inbox, match, { after: 0, before: scan.from + 1 });
-  // Without conditions, the message at the cursor itself always matches, so it explains nothing.
+  // Without conditions, the message at the cursor always matches, so it explains nothing.
   const isAny = Object.values(match).every((condition) => condition === undefined);
   return isAny && found?.receivedAt === scan.from ? undefined : found;
 }
@@ -158,11 +158,7 @@ async function readInFull(
   return { found: found.filter(({ message }) => !gone.has(message.id)), gone };
 }
 
-async function goneOf(
-  store: HeldDeps['store'],
-  messages: readonly MessageRecord[],
-  now: number,
-): Promise<string[]> {
+async function goneOf(store: HeldDeps['store'], messages: readonly MessageRecord[], now: number) {
   const [first] = messages;
   if (!first) return [];
   const ids = messages.map(({ id }) => id);

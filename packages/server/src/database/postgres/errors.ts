@@ -40,11 +40,6 @@ function stateOf(error: unknown): string {
   return error instanceof AppError ? stateOf(error.cause) : codeOf(error);
 }
 
-/** Thrown to repeat the transaction after another one changed what it had read. */
-export class ConflictError extends Error {
-  readonly code = SERIALIZATION_FAILURE;
-}
-
 /** True if the same transaction may succeed when it is run again. */
 export const isConflict = (error: unknown): boolean =>
   [SERIALIZATION_FAILURE, DEADLOCK].includes(stateOf(error));

@@ -4,9 +4,9 @@ import { domainOf } from '../../mail/address.ts';
 import { quoted } from '../../text/nearest.ts';
 import { ADDRESS_QUARANTINE_MS, type InboxKind } from '../records.ts';
 
-/** Entry for all addresses of a domain that no inbox has as its own. No address has this form. */
+/** Key of the entry for all addresses of a domain that no inbox has as its own. No address has this form. */
 export const allOfDomain = (domain: string): string => `@${domain}`;
-/** Entry for all addresses of all domains. */
+/** Key of the entry for all addresses of all domains: that of the sink. */
 export const EVERYTHING = '@';
 
 const placesOf = (address: string): string[] => [address, allOfDomain(domainOf(address)), EVERYTHING];
@@ -27,11 +27,7 @@ interface Entry {
 }
 
 /** Claims or reserves an address in one statement, unless a live inbox has it or another account has reserved it. */
-async function occupy(
-  tx: Tx,
-  { address, accountId, inboxId, busyUntil, until }: Entry,
-  now: number,
-): Promise<boolean> {
+async function occupy(tx: Tx, { address, accountId, inboxId, busyUntil, until }: Entry, now: number) {
   // Keep a later reservation of the same account: a hold of minutes must not shorten a quarantine of days.
   const taken = await tx.run(
     sql`insert into addresses (address, account_id, inbox_id, busy_until, reserved_until)

@@ -5,7 +5,6 @@ import { AppError } from '../../errors.ts';
 import { placeStaged } from '../../messages/sql/imports.ts';
 import { insertWebhook, moveWebhookEnds, type NewWebhook } from '../../webhooks/sql/webhooks.ts';
 import {
-  type CreatedInbox,
   IDEMPOTENCY_MS,
   type IdempotentRequest,
   type InboxRecord,
@@ -18,12 +17,7 @@ import { INBOX, type InboxRow, pairOf, toInbox } from './finding.ts';
 
 type WantedWebhook = Omit<NewWebhook, 'inboxId' | 'createdAt'> & { maxWebhooks: number };
 
-async function findReplay(
-  tx: Tx,
-  accountId: string,
-  { keyHash, bodyHash }: IdempotentRequest,
-  now: number,
-): Promise<CreatedInbox | undefined> {
+async function findReplay(tx: Tx, accountId: string, { keyHash, bodyHash }: IdempotentRequest, now: number) {
   const earlier = await tx.first<{ bodyHash: string; nonce: string; inbox: string; webhook: string | null }>(
     sql`select body_hash as "bodyHash", nonce, inbox, webhook from idempotency
       where key_id = ${accountId} and key_hash = ${keyHash} and expires_at > ${now}`,
@@ -74,11 +68,7 @@ async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: num
   );
 }
 
-async function insertInbox(
-  tx: Tx,
-  accountId: string,
-  { tokenHash, replayUntil, ...inbox }: NewInbox,
-): Promise<{ inbox: InboxRecord; seq: number }> {
+async function insertInbox(tx: Tx, accountId: string, { tokenHash, replayUntil, ...inbox }: NewInbox) {
   const { id, kind, address, labels, ttlMinutes, createdAt, expiresAt, maxExpiresAt } = inbox;
   const row = await tx.first<{ seq: number }>(
     sql`insert into inboxes (id, account_id, address, labels, token_hash, ttl_minutes, created_at, expires_at,
@@ -97,7 +87,8 @@ async function insertInbox(
     );
   const counts = { messageCount: 0, receivedCount: 0, lastReceivedAt: 0, version: 1 };
   const replay = replayUntil === undefined ? 'none' : 'running';
-  return { inbox: { ...inbox, accountId, replay, ...counts }, seq: row.seq };
+  const record: InboxRecord = { ...inbox, accountId, replay, ...counts };
+  return { inbox: record, seq: row.seq };
 }
 
 export const changing = {

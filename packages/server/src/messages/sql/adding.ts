@@ -1,5 +1,4 @@
 import type { OutcomeState } from '@mayfly/client/contract';
-import { ConflictError } from '../../database/postgres/errors.ts';
 import {
   anyOf,
   eachOf,
@@ -26,6 +25,7 @@ interface BatchInbox {
   seq: number;
   messageCount: number;
   lastReceivedAt: number;
+  emptiedUpTo: number;
   /** JSON text of the remaining outcome rules. */
   outcomes: string | null;
 }
@@ -43,115 +43,88 @@ interface BatchPlan {
   placed: Placed[][];
   /** Inboxes with their counters after the batch, and the number of added messages. */
   changed: Map<BatchInbox, number>;
-  overfull: { inbox: number; maxMessages: number }[];
+  /** Evicting inboxes, and how many messages each has to drop. */
+  overfull: Map<BatchInbox, number>;
 }
-
-const isFull = ({ messageCount }: BatchInbox, { evictsOldest, maxMessages }: NewMailRecipient): boolean =>
-  !evictsOldest && messageCount >= maxMessages;
 
 /**
  * Updates the counters of inboxes. Skips a mail of a row of `outgoing` that is not in `ended`: another transaction has
  * stored it.
  */
-function planBatch(
-  mails: readonly NewMail[],
-  { inboxes, ended }: Pick<Locked, 'inboxes' | 'ended'>,
-  now: number,
-): BatchPlan {
-  const plan: BatchPlan = { mails: [], placed: [], changed: new Map(), overfull: [] };
-  const limits = new Map<BatchInbox, number>();
+function planBatch(mails: readonly NewMail[], { inboxes, ended }: Locked, now: number): BatchPlan {
+  const plan: BatchPlan = { mails: [], placed: [], changed: new Map(), overfull: new Map() };
   const toStore = new Set(ended);
-
-  function place({ source }: NewMail, recipient: NewMailRecipient): PlannedMessage | undefined {
-    const inbox = inboxes.get(recipient.inboxId);
-    if (!inbox) return undefined;
-    inbox.messageCount += 1;
-    inbox.lastReceivedAt = Math.max(now, inbox.lastReceivedAt + 1);
-    plan.changed.set(inbox, (plan.changed.get(inbox) ?? 0) + 1);
-    if (recipient.evictsOldest) limits.set(inbox, recipient.maxMessages);
-    const { inboxId, accountId } = recipient;
-    const receivedAt = inbox.lastReceivedAt;
-    const messageId = newId('msg', receivedAt);
-    return { inbox, recipient, placed: { inboxId, accountId, messageId, receivedAt, source } };
-  }
-
   for (const mail of mails) {
-    const { recipients } = mail;
+    const { source, recipients, outgoing } = mail;
     // The sender can only repeat the whole mail, so no recipient may have it already.
-    const isRefused = recipients.some((recipient) => {
-      const inbox = inboxes.get(recipient.inboxId);
-      return inbox !== undefined && isFull(inbox, recipient);
+    const isRefused = recipients.some(({ inboxId, evictsOldest, maxMessages }) => {
+      const inbox = inboxes.get(inboxId);
+      return inbox !== undefined && !evictsOldest && inbox.messageCount >= maxMessages;
     });
-    const wasStored = mail.outgoing !== undefined && !toStore.delete(mail.outgoing);
-    const planned = recipients.map((recipient) =>
-      isRefused || wasStored ? undefined : place(mail, recipient),
-    );
-    const refused = isRefused ? 'full' : 'gone';
-    plan.placed.push(
-      recipients.map(
-        ({ inboxId, accountId }, index) => planned[index]?.placed ?? { inboxId, accountId, refused },
-      ),
-    );
-    const messages = planned.filter((message) => message !== undefined);
+    const wasStored = outgoing !== undefined && !toStore.delete(outgoing);
+    const messages: PlannedMessage[] = [];
+    const place = (recipient: NewMailRecipient): Placed => {
+      const { inboxId, accountId, maxMessages, evictsOldest } = recipient;
+      const inbox = wasStored ? undefined : inboxes.get(inboxId);
+      if (isRefused || !inbox) return { inboxId, accountId, refused: isRefused ? 'full' : 'gone' };
+      inbox.messageCount += 1;
+      inbox.lastReceivedAt = Math.max(now, inbox.lastReceivedAt + 1);
+      plan.changed.set(inbox, (plan.changed.get(inbox) ?? 0) + 1);
+      const excess = evictsOldest ? inbox.messageCount - maxMessages : 0;
+      if (excess > 0) {
+        plan.overfull.set(inbox, (plan.overfull.get(inbox) ?? 0) + excess);
+        inbox.messageCount = maxMessages;
+      }
+      const receivedAt = inbox.lastReceivedAt;
+      const placed = { inboxId, accountId, messageId: newId('msg', receivedAt), receivedAt, source };
+      messages.push({ inbox, recipient, placed });
+      return placed;
+    };
+    plan.placed.push(recipients.map(place));
     if (messages.length > 0) plan.mails.push({ mail, messages });
-  }
-  for (const [{ seq: inbox, messageCount }, maxMessages] of limits) {
-    if (messageCount > maxMessages) plan.overfull.push({ inbox, maxMessages });
   }
   return plan;
 }
 
-interface AccountPlace {
-  account: number;
-  order: number;
-}
-
 /** Places are reserved for all recipients, including those that will not get the mail. */
 interface Locked {
-  places: Map<string, AccountPlace>;
+  places: Map<string, { account: number; order: number }>;
   inboxes: Map<string, BatchInbox>;
   webhooks: Webhook[];
   ended: string[];
 }
 
+/** `last` is the largest place that an account has given. */
 interface Taken {
   id: string;
   account: number;
   last: number;
-  isNew: boolean;
 }
 
-/** Locks the rows of accounts in one order. SQLite does not support `insert` in a `with`. */
+/** Takes places in the orders of accounts, whose rows stay locked. @param counts by account */
 export async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<Taken[]> {
   if (tx.engine === 'postgres') {
+    // Locked in one order, so that no two batches deadlock.
     return tx.all<Taken>(
-      sql`with taken as (
-          insert into account_orders (account_seq, last)
-          select a.seq, wanted.count
-          from unnest(${`{${[...counts.keys()]}}`}::text[], ${`{${[...counts.values()]}}`}::bigint[]) as wanted(id, count)
-          join accounts a on a.id = wanted.id and a.deleted_at is null order by a.seq
-          on conflict (account_seq) do update set last = account_orders.last + excluded.last
-          returning account_seq, last, xmax = 0 as is_new)
-        select a.id, taken.account_seq as account, taken.last, taken.is_new as "isNew"
-        from taken join accounts a on a.seq = taken.account_seq`,
+      sql`with wanted as (
+          select a.id, a.seq, w.count
+          from unnest(${`{${[...counts.keys()]}}`}::text[], ${`{${[...counts.values()]}}`}::bigint[]) as w(id, count)
+            join accounts a on a.id = w.id and a.deleted_at is null join account_orders o on o.account_seq = a.seq
+          order by a.seq for no key update of o)
+        update account_orders o set last = o.last + wanted.count from wanted where o.account_seq = wanted.seq
+        returning wanted.id, wanted.seq as account, o.last`,
     );
   }
-  const taken: Taken[] = [];
-  for (const [id, count] of counts) {
-    const row = await tx.first<{ account: number; last: number }>(
-      sql`insert into account_orders (account_seq, last)
-        select seq, ${count} from accounts where id = ${id} and deleted_at is null
-        on conflict (account_seq) do update set last = last + excluded.last returning account_seq as account, last`,
+  const taken: (Taken | undefined)[] = [];
+  for (const [id, count] of counts)
+    taken.push(
+      await tx.first<Taken>(
+        sql`update account_orders set last = last + ${count}
+          where account_seq = (select seq from accounts where id = ${id} and deleted_at is null)
+          returning ${id} as id, account_seq as account, last`,
+      ),
     );
-    if (row) taken.push({ id, ...row, isNew: false });
-  }
-  return taken;
-}
-
-/** Locks accounts, because their deletion would miss new rows of `account_orders`. @throws ConflictError if one was deleted */
-async function keepAccounts(tx: Tx, seqs: readonly number[]): Promise<void> {
-  const kept = await tx.all(sql`select seq from accounts where seq ${anyOf(seqs)} order by seq ${KEEP}`);
-  if (kept.length < seqs.length) throw new ConflictError('An account was deleted meanwhile.');
+  return taken.filter((one) => one !== undefined);
 }
 
 interface Webhook {
@@ -167,7 +140,7 @@ async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise
   const found = lists.map((list) =>
     tx.all<BatchInbox>(
       sql`select id, account_id as "accountId", seq, message_count as "messageCount",
-          last_received_at as "lastReceivedAt", outcomes
+          last_received_at as "lastReceivedAt", emptied_up_to as "emptiedUpTo", outcomes
         from inboxes where id ${anyOf(list)} and expires_at > ${now} and freed = 0 order by id ${FOR_UPDATE}`,
     ),
   );
@@ -175,14 +148,9 @@ async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise
 }
 
 /** The lock blocks only the deletion of a webhook, whose deliveries this transaction writes later. */
-const webhooksOf = (
-  tx: Tx,
-  accountIds: readonly string[],
-  inboxIds: readonly string[],
-  now: number,
-): Promise<Webhook[]> =>
+const webhooksOf = (tx: Tx, accountIds: readonly string[], inboxIds: readonly string[], now: number) =>
   // The account in both terms, because SQLite searches the index for each term by itself.
-  tx.all(
+  tx.all<Webhook>(
     sql`select id, account_id as "accountId", inbox_id as "inboxId" from webhooks
       where (account_id ${anyOf(accountIds)} and inbox_id is null
           or account_id ${anyOf(accountIds)} and inbox_id ${anyOf(inboxIds)})
@@ -206,8 +174,6 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
     webhooksOf(tx, accountIds, inboxIds, now),
     outgoing.length === 0 ? NONE_ENDED : endDelivered(tx, outgoing, now),
   ]);
-  const first = taken.filter(({ isNew }) => isNew).map(({ account }) => account);
-  if (first.length > 0) await keepAccounts(tx, first);
   const places = new Map(
     taken.map(({ id, account, last }) => [id, { account, order: last - (counts.get(id) ?? 0) }]),
   );
@@ -285,11 +251,7 @@ const planDeliveries = ({ mails }: BatchPlan, webhooks: readonly Webhook[], now:
     }),
   );
 
-function addUnread(
-  tx: Tx,
-  { mails }: BatchPlan,
-  deliveries: readonly (readonly NewDelivery[])[],
-): Promise<void> {
+function addUnread(tx: Tx, { mails }: BatchPlan, deliveries: readonly (readonly NewDelivery[])[]) {
   const rows = mails.map(({ mail: { source, recipients, checks } }, index) => {
     const ids = deliveries[index]?.map(({ id }) => id) ?? [];
     const waiting = ids.length > 0 ? JSON.stringify(ids) : null;
@@ -391,7 +353,7 @@ export const addBatch = flight(
         refused.map(({ source }) => source),
       ),
     ]);
-    if (plan.overfull.length > 0) {
+    if (plan.overfull.size > 0) {
       await others;
       await evict(tx, plan.overfull);
     }

@@ -30,26 +30,15 @@ export async function freeEmptied(tx: Tx, limit: number): Promise<number> {
   return deleted.length + emptied.length * ROWS_PER_INBOX;
 }
 
-/** Deletes the oldest messages of locked inboxes. The sweeper deletes large sources. */
-export async function evict(
-  tx: Tx,
-  overfull: readonly { inbox: number; maxMessages: number }[],
-): Promise<void> {
+/** Deletes as many of the oldest messages of each locked inbox. The sweeper deletes large sources. */
+export async function evict(tx: Tx, overfull: ReadonlyMap<{ seq: number; emptiedUpTo: number }, number>) {
   const released: number[] = [];
-  for (const { inbox, maxMessages } of overfull) {
-    const row = await tx.first<{ count: number; after: number }>(
-      sql`select message_count as count, emptied_up_to as after from inboxes where seq = ${inbox}`,
-    );
-    const excess = (row?.count ?? 0) - maxMessages;
-    if (!row || excess <= 0) continue;
+  for (const [{ seq, emptiedUpTo }, excess] of overfull) {
     const deleted = await tx.all<{ source: number }>(
-      sql`delete from messages where inbox_seq = ${inbox} and received_at in (
-          select received_at from messages where inbox_seq = ${inbox} and received_at > ${row.after}
+      sql`delete from messages where inbox_seq = ${seq} and received_at in (
+          select received_at from messages where inbox_seq = ${seq} and received_at > ${emptiedUpTo}
           order by received_at limit ${excess})
         returning source_seq as source`,
-    );
-    await tx.run(
-      sql`update inboxes set message_count = message_count - ${deleted.length} where seq = ${inbox}`,
     );
     released.push(...deleted.map(({ source }) => source));
   }

@@ -26,12 +26,7 @@ import {
  * Locks the live inbox before its message, as a commit that evicts does: otherwise the two could deadlock.
  * @returns undefined if the inbox has ended or was emptied since, or the id is invalid
  */
-export async function lockInboxOf(
-  tx: Tx,
-  inboxId: string,
-  messageId: string,
-  now: number,
-): Promise<{ inboxSeq: number; receivedAt: number } | undefined> {
+export async function lockInboxOf(tx: Tx, inboxId: string, messageId: string, now: number) {
   const receivedAt = timeOfId('msg', messageId);
   if (receivedAt === undefined) return undefined;
   const inbox = await tx.first<{ seq: number }>(

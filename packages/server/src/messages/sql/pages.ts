@@ -22,8 +22,7 @@ const orderOf = ({ accountOrder }: { accountOrder: number }): number => accountO
 /** `last` is the place of the newest message. */
 export const placesOf = (db: Db, accountId: string): Promise<{ seq: number; last: number } | undefined> =>
   db.first(
-    sql`select a.seq, coalesce(o.last, 0) as last from accounts a left join account_orders o on o.account_seq = a.seq
-      where a.id = ${accountId}`,
+    sql`select a.seq, o.last from accounts a join account_orders o on o.account_seq = a.seq where a.id = ${accountId}`,
   );
 
 export const emptyPage = (before: number): NewestPage => ({
@@ -33,12 +32,12 @@ export const emptyPage = (before: number): NewestPage => ({
   isComplete: true,
 });
 
-/** By how much times may contradict the account's order, because the clocks of nodes differ. */
+/** A message may be this much older than one before it in the account's order, because the clocks of nodes differ. */
 const MAX_DISORDER_MS = 60_000;
 
 /**
- * Bisection for a place up to which no message is newer than `time`: all messages before one that is older than that by
- * {@link MAX_DISORDER_MS} are older as well.
+ * Finds a place up to which no message is newer than `time`, by bisection: if a message is older than `time` by
+ * {@link MAX_DISORDER_MS}, all messages before it are older than `time`.
  */
 async function placeUpTo(db: Db, account: number, newest: number, time: number): Promise<number> {
   let place = 0;
@@ -124,7 +123,7 @@ export const pages = {
 
   /** Newest first, a line for each message: `receivedAt`, a space, and the RCPT addresses as a JSON array. */
   recipients: read(async (db, inboxId: string, after: number, now: number): Promise<string> => {
-    // Aggregated to one text, because a result row for each message would cost more than finding them.
+    // One text, because a result row for each message would take longer than finding them.
     const all = bounded({ after, before: Number.POSITIVE_INFINITY, limit: MAX_RECIPIENT_ROWS });
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (${ofLiveInbox(RECIPIENTS, inboxId, all, now)}) newest`,

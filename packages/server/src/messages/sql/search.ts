@@ -40,17 +40,17 @@ import {
   WITH_READING,
 } from './rows.ts';
 
-/** What `withoutInvisible` of mail/mime/clean.ts removes, as a set for the patterns of both engines. */
+/** The characters that `withoutInvisible` of mail/mime/clean.ts removes, as a set for patterns of both engines. */
 export const INVISIBLE_SET =
   '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]';
 
 /** Messages read by one call: about ten milliseconds, or fifty if the content of each is parsed. */
 const ROWS_PER_CALL = 500;
-/** Limit of the bytes that one call reads; the first message is read even if it is larger. */
+/** Bytes that one call reads; the first message is read even if it is larger. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
 const MIN_LETTERS = 3;
 
-/** The database compares a pattern at each place of the text: 500 characters that nearly match would take seconds. */
+/** The database tries a pattern at each place of the text, so long ones that nearly match would take seconds. */
 const PATTERN_CHARACTERS = 16;
 const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
@@ -109,7 +109,7 @@ const HAS_INVISIBLE = sql`(length(r.summary) <> length(${SUMMARY}) and ${SUMMARY
   postgres: `~ '${INVISIBLE_SET}'`,
 })})`;
 
-/** Holds for every message that meets `condition`; undefined if the database cannot decide. */
+/** SQL that is true for every message that meets `condition`, and for some others; undefined if it would exclude none. */
 function mayMeet(condition: MailCondition): Sql | undefined {
   if (condition.not || condition.field === 'attachments') return undefined;
   const { field, text } = condition;
@@ -222,7 +222,7 @@ export const searching = {
       const inSql = conditions.flatMap(
         (condition) => (isMailCondition(condition) ? mayMeet(condition) : meets(condition)) ?? [],
       );
-      // The row number may belong to another account by now.
+      // The account is checked again, because row numbers are reused.
       const rows = await db.all<Candidate>(
         sql`select ${LISTED_COLUMNS}, i.id as "inboxId", m.account_order as "accountOrder", m.rcpt_to as "rcptTo"
           from messages m join inboxes i on i.seq = m.inbox_seq join readings r on r.source_seq = m.source_seq
