@@ -110,7 +110,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     expect(placed).toEqual([{ inboxId: second.id, accountId: owner, refused: 'gone' }]);
     await admin.query('commit');
     expect(await deleting).toBe('deleted');
-    expect((await admin.query('select * from account_orders')).rows).toEqual([]);
+    expect((await admin.query('select last::int from account_orders')).rows).toEqual([{ last: 0 }]);
   });
 
   it('deletes all of an account whose first mail is for an inbox that has ended, while that is being stored', async () => {
@@ -154,8 +154,8 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
 
       expect(await deletion).toBe(true);
       await sweeping;
-      await sweepAll(other, T);
       expect((await adding).flat()).toMatchObject([{ messageId: expect.any(String) }]);
+      await sweepAll(other, T);
       const { rows } = await admin.query(
         'select (select count(*) from webhooks)::int as webhooks, (select count(*) from deliveries)::int as deliveries',
       );
