@@ -49,9 +49,9 @@ describe.each(ENGINES)('$count servers on $engine', ({ engine, count }) => {
         // One node after the other.
         const response = await site()
           .node(turn++)
-          .request(method, path, body)
+          .api(method, path, { body })
           .catch(() => undefined);
-        if (response && response.status < 500) return response.json().catch(() => undefined);
+        if (response && response.status < 500) return response.body;
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
@@ -89,9 +89,9 @@ describe.each(ENGINES)('$count servers on $engine', ({ engine, count }) => {
       const path = `/v1/inboxes/${inbox.id}/advance`;
       const advanced = await site()
         .node(0)
-        .request('POST', path, { minutes: 2 * DAY });
+        .api('POST', path, { body: { minutes: 2 * DAY } });
       await kill(0);
-      expect(await advanced.json()).toEqual({ released: 1 });
+      expect(advanced.body).toEqual({ released: 1 });
       await endLeases();
       if (count === 1) await site().startNode({}, 0);
       await vi.waitFor(async () => expect(await subjectsOf(inbox.id)).toEqual(['later']), 20_000);

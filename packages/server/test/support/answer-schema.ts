@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
 import type { Body } from './api-client.ts';
 
-/** What a schema says, with the schema that it extends. */
+/** Merges a schema with the one that it extends by `allOf`. */
 function flattened({ allOf, ...node }: Body, schemas: Body): Body {
   if (!allOf) return node;
   const [base, own] = allOf.map((one: Body) =>
@@ -16,7 +16,7 @@ function flattened({ allOf, ...node }: Body, schemas: Body): Body {
   };
 }
 
-/** A document with every object closed: a field that is sent but not described is an error. */
+/** Adds `additionalProperties: false` to every object, so that a field without a description is an error. */
 function closed(node: Body, schemas: Body): Body {
   if (Array.isArray(node)) return node.map((one) => closed(one, schemas));
   if (typeof node !== 'object' || node === null) return node;
@@ -27,8 +27,8 @@ function closed(node: Body, schemas: Body): Body {
 }
 
 /**
- * Checks JSON against the schemas of an OpenAPI document.
- * @returns what is wrong with a value by a schema of the document; '' for nothing
+ * Creates a validator for the schemas of an OpenAPI document.
+ * @returns a function that returns the errors of a value as text; '' if it is valid
  */
 export function answerChecker(document: Body): (schema: Body, value: unknown) => string {
   const ajv = new Ajv2020({
@@ -41,7 +41,7 @@ export function answerChecker(document: Body): (schema: Body, value: unknown) =>
   });
   const schemas = closed(document.components.schemas, document.components.schemas);
   ajv.addSchema({ $id: 'api', components: { schemas } });
-  // Compiling takes longer than a request, and many operations have the same errors.
+  // Compiling a schema takes longer than a request, and many operations share the schemas of errors.
   const compiled = new Map<string, ValidateFunction>();
   return (schema, value) => {
     const text = JSON.stringify(schema).replaceAll('"#/', '"api#/');

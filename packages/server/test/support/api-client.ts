@@ -8,24 +8,24 @@ export type Body = any;
 export interface Answer {
   status: number;
   headers: Headers;
-  /** Parsed where it is JSON, else its text. */
+  /** Parsed JSON, otherwise the text. */
   body: Body;
   bytes: Uint8Array;
 }
 
 export interface ApiOptions {
-  /** A bearer credential; null sends none; by default the client's own key. */
+  /** A bearer credential; null sends none. Default: the key of the client. */
   as?: string | null;
-  /** Text and bytes go as they are, anything else as JSON. */
+  /** Text and bytes are sent as they are, anything else as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
 
-/** One request, on the wire as any client's; redirects are not followed. */
+/** Sends one request; does not follow redirects. */
 export type ApiClient = (method: string, path: string, options?: ApiOptions) => Promise<Answer>;
 
-/** Kept-open connections of `node:http` take less than half of the CPU time of `fetch`. */
+/** `node:http` with keep-alive takes less than half of the CPU time of `fetch`. */
 const agent = new Agent({ keepAlive: true });
 
 /** @param key the credential of requests that name none */
@@ -63,13 +63,13 @@ export function apiClient(url: string, key: string): ApiClient {
   };
 }
 
-/** A full sentence, or several: begins with a capital or a quoted value, and ends. */
+/** One or more complete sentences that begin with a capital letter, a quoted value or a path. */
 const SENTENCES = /^["A-Z/].*[.?]$/s;
-/** Outside of quoted values: markup, stack traces, paths of sources. */
+/** Markup, stack traces and source paths, which may stand in quoted values only. */
 const UNREADABLE = /<\/?[a-z!]|\n|\.ts\b|undefined|\[object/i;
 const SECRET = /(mf[kt]_|whsec_)[A-Za-z0-9]{4}/;
 
-/** What holds for every problem document in every test: its texts are written for people. */
+/** Checks the texts of every problem document in every test. */
 function expectReadable({ detail, errors = [] }: { detail: string; errors?: { message: string }[] }): void {
   for (const text of [detail, ...errors.map(({ message }) => message)]) {
     expect(text).toMatch(SENTENCES);
@@ -79,7 +79,7 @@ function expectReadable({ detail, errors = [] }: { detail: string; errors?: { me
   }
 }
 
-/** A stream has no end: what it begins with. */
+/** @returns the first piece of a response that has no end */
 async function firstPiece(response: IncomingMessage): Promise<Buffer> {
   for await (const piece of response) return piece;
   return Buffer.alloc(0);

@@ -1,16 +1,16 @@
 import { randomInt } from 'node:crypto';
 import { givenSeed } from './form.ts';
 
-/** Repeatable chance: the same seed gives the same numbers. */
+/** Pseudo-random numbers: the same seed gives the same sequence. */
 export interface Chance {
   seed: number;
-  /** From `low` up to and including `high`. */
+  /** @returns an integer from `low` up to and including `high` */
   between(low: number, high: number): number;
 }
 
 /**
- * A small generator (mulberry32): even enough to choose moments and cuts.
- * @param seed by default another one each time; put it into the test's name, so that a failure tells it
+ * Creates a mulberry32 generator.
+ * @param seed random by default; the title of a test should contain it, so that a failure can be repeated
  */
 export function chance(seed = givenSeed() ?? randomInt(2 ** 31)): Chance {
   let state = seed;

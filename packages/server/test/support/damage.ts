@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 
 const PAGE_BYTES = 4096;
 
-/** What SQLite itself reads, of a database that no server writes to. */
+/** Reads from a database file over a read-only connection. */
 export function inDatabase<T>(path: string, work: (database: DatabaseSync) => T): T {
   const database = new DatabaseSync(path, { readOnly: true });
   try {
@@ -13,7 +13,7 @@ export function inDatabase<T>(path: string, work: (database: DatabaseSync) => T)
   }
 }
 
-/** Overwrites one page of those that hold the rows of a table or index: the one in the middle of the file. */
+/** Overwrites the middle one of the leaf pages of a table or index. */
 export function damagePage(path: string, table: string): void {
   const pages = inDatabase(path, (database) =>
     database.prepare(`select pageno from dbstat where name = ? and pagetype = 'leaf'`).all(table),
@@ -24,7 +24,7 @@ export function damagePage(path: string, table: string): void {
   closeSync(descriptor);
 }
 
-/** The keys of those rows that SQLite cannot read. @param query selects a row by its key */
+/** @param query selects a row by its key @returns the keys of the rows that SQLite cannot read */
 export function unreadable<K extends number | string>(path: string, query: string, keys: readonly K[]): K[] {
   return inDatabase(path, (database) => {
     const row = database.prepare(query);

@@ -14,11 +14,10 @@ export interface Block {
 export interface EventReader {
   status: number;
   headers: IncomingMessage['headers'];
-  /** The next block; undefined when the stream has ended or was cut. */
+  /** @returns the next block; undefined when the stream has ended or was cut */
   next(): Promise<Block | undefined>;
-  /** The next event, past comments. */
+  /** @returns the next event; skips comments */
   nextEvent(): Promise<Block | undefined>;
-  /** Takes nothing from the socket any more, or goes on. */
   pause(): void;
   resume(): void;
   /** Cuts the connection. */
@@ -29,7 +28,7 @@ export interface StreamOptions {
   as: string;
   /** Sent as `Last-Event-ID`. */
   lastEventId?: string | undefined;
-  /** Cuts the connection after so many bytes, wherever that is. */
+  /** Cuts the connection after this many bytes. */
   cutAfter?: number;
 }
 
@@ -45,7 +44,7 @@ function toBlock(text: string): Block {
   return block;
 }
 
-/** Opens a stream; resolves when its headers are there. */
+/** Opens a stream; resolves with the response headers. */
 export async function openStream(url: string, options: StreamOptions): Promise<EventReader> {
   const { as, lastEventId, cutAfter = Number.POSITIVE_INFINITY } = options;
   const headers = {

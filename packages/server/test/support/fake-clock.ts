@@ -5,10 +5,9 @@ interface Sleeper {
   wake(): void;
 }
 
-/** Any fixed day; tests name times relative to it. */
 const START = Date.UTC(2026, 2, 4, 5, 6, 7);
 
-/** Time that stands still until the test moves it. */
+/** A clock that moves only when the test advances it. */
 export class FakeClock implements Clock {
   #now: number;
   #monotonic = 0;
@@ -42,12 +41,12 @@ export class FakeClock implements Clock {
     });
   }
 
-  /** How many sleep now. */
+  /** The number of pending sleeps. */
   get sleepers(): number {
     return this.#sleepers.size;
   }
 
-  /** Resolves as soon as at least that many sleep: the way to know that a wait has begun. */
+  /** Resolves when at least `count` sleeps are pending, which shows that a wait has begun. */
   untilSleeping(count = 1): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {
@@ -61,8 +60,8 @@ export class FakeClock implements Clock {
   }
 
   /**
-   * Moves time on. Sleepers that are due wake in the order of their times, each at its time, and may
-   * sleep again within the span.
+   * Advances the time. Sleeps that are due resolve in the order of their times, each at its time; new sleeps may begin
+   * and end within the span.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
@@ -71,22 +70,22 @@ export class FakeClock implements Clock {
       if (!next) break;
       this.#pass(Math.max(0, next.due - this.#monotonic));
       next.wake();
-      // One turn of the event loop, so that the woken one gets as far as its next sleep.
+      // One turn of the event loop, so that the code after the sleep runs up to its next sleep.
       await new Promise((resolve) => setImmediate(resolve));
     }
     this.#pass(end - this.#monotonic);
   }
 
   /**
-   * Moves time on at once, as for a machine that was suspended: sleeps that ended meanwhile resolve now.
-   * For days, through which {@link FakeClock.advance} would go by every quarter of a minute.
+   * Advances the time in one step, as for a suspended machine: sleeps that ended meanwhile resolve now. For spans of
+   * days, in which {@link FakeClock.advance} would resolve thousands of periodic sleeps.
    */
   async leap(ms: number): Promise<void> {
     this.#pass(ms);
     await this.advance(0);
   }
 
-  /** Sets the wall clock forwards or backwards, as a correction of the machine's clock does; no time passes. */
+  /** Changes the wall clock alone, forwards or backwards, as a clock correction does. */
   step(ms: number): void {
     this.#now += ms;
   }

@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Debian keeps smtp-source and nginx in the last two, which are not in every user's PATH. */
+/** Includes the folders of smtp-source and nginx on Debian, which are not in the PATH of every user. */
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
 
-/** @returns the full path of a program, or undefined where it is not installed */
+/** @returns the path of a program, or undefined if it is not installed */
 export function findProgram(name: string): string | undefined {
   const paths = isAbsolute(name) ? [name] : FOLDERS.map((folder) => join(folder, name));
   return paths.find((path) => {
@@ -22,9 +22,9 @@ export function findProgram(name: string): string | undefined {
 }
 
 /**
- * @param names programs to try, best first
- * @param probe arguments with which a program exits with 0 when the library is installed for it
- * @returns the full path of the first program that has the library, or undefined
+ * @param names programs in order of preference
+ * @param probe arguments with which a program exits with 0 if it has the required library
+ * @returns the path of the first program that has the library, or undefined
  */
 export async function findProgramWith(names: string[], probe: string[]): Promise<string | undefined> {
   for (const name of names) {
@@ -34,13 +34,13 @@ export async function findProgramWith(names: string[], probe: string[]): Promise
       await run(program, probe);
       return program;
     } catch {
-      // This one does not have the library; another may.
+      // This program does not have the library; the next one may.
     }
   }
   return undefined;
 }
 
-/** Says on standard error what a test run leaves out, and the Debian packages that bring it. */
+/** Prints what is not installed, and the Debian packages that contain it. */
 export function reportAbsent(what: string, debianPackages: string): void {
   process.stderr.write(`Skipped: ${what} is not installed (Debian: apt-get install ${debianPackages}).\n`);
 }

@@ -12,8 +12,8 @@ function inFolders(before: typeof beforeAll | typeof beforeEach): () => string {
   return () => folder;
 }
 
-/** An empty folder for the tests of the file or `describe` that calls this. @returns gives its path to them */
+/** Creates an empty folder for the tests of the file or `describe` that calls this. @returns a function that returns its path */
 export const useFolder = (): (() => string) => inFolders(beforeAll);
 
-/** The same, with a folder for each test. */
+/** As {@link useFolder}, with a new folder for each test. */
 export const useFolderOfTest = (): (() => string) => inFolders(beforeEach);

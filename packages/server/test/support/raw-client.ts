@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 export interface RawClient {
   socket: Socket;
   text(): string;
-  /** Resolves with the text when it matches, or when the connection has ended. */
+  /** Resolves with the text when it matches or the connection has ended. */
   until(pattern: RegExp): Promise<string>;
   closed: Promise<void>;
 }

@@ -1,7 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { ZipFile } from 'yazl';
 
-/** @returns a zip archive of these files */
 export function zipOf(files: Record<string, string | Buffer>): Promise<Buffer> {
   const zip = new ZipFile();
   for (const [name, content] of Object.entries(files)) zip.addBuffer(Buffer.from(content), name);
@@ -17,5 +16,4 @@ export const RECORDING = {
   messages: [] as object[],
 };
 
-/** The archive of a recording without messages. */
 export const EMPTY_ARCHIVE = await zipOf({ 'inbox.json': JSON.stringify(RECORDING) });

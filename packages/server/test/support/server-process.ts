@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { type ApiClient, apiClient } from './api-client.ts';
 
 const MAIN = fileURLToPath(new URL('../../bin/mayfly.js', import.meta.url));
 const SOURCES = fileURLToPath(new URL('../../bin/sources.js', import.meta.url));
@@ -13,51 +14,46 @@ export interface Inbox {
   cursor: string;
 }
 
-/** `mayfly serve`, or another command that serves, in a process of its own, on free ports. */
+/** A process of `mayfly serve` or `mayfly dev` on free ports. */
 export interface ServerProcess {
   url: string;
   /** The account's key. */
   key: string;
   smtpPort: number;
-  /** Its standard output until it was ready. */
+  /** Standard output until the server was ready. */
   greeting: string;
   process: ChildProcess;
-  /** Any request, with the account's key. */
-  request(method: string, path: string, body?: object): Promise<Response>;
+  /** Uses the account's key; rejects when the process has ended. */
+  api: ApiClient;
   createInbox(): Promise<Inbox>;
-  /** @throws Error for any status but 200, and when the server is gone */
-  getJson<T>(path: string): Promise<T>;
-  /** @throws Error for any status but 200, and when the server is gone */
-  getBytes(path: string): Promise<Buffer>;
-  /** Ends it with a signal. @returns its exit code, null when the signal ended it, and how long that took */
+  /** Sends a signal and waits for the exit. @returns the exit code, null if the signal ended the process, and the duration */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<{ code: number | null; ms: number }>;
 }
 
 export interface ServerOptions {
   /** Default `serve`. */
   command?: 'serve' | 'dev';
-  /** Arguments of the command. */
   commandArgs?: string[];
   dataDir: string;
-  /** A program that starts it, with its arguments. */
+  /** A program with arguments that starts it, such as strace. */
   under?: string[];
-  /** Runs the sources instead of their bundle, for tests that change modules. */
+  /** Runs the sources instead of the bundle, for tests that change modules. */
   fromSources?: boolean;
-  /** A program that starts the server, instead of the bundle. */
+  /** A module to run instead of the bundle. */
   entry?: string;
   /** Arguments for Node.js. */
   nodeArgs?: string[];
-  /** Settings beside those that every server has here. */
+  /** Additional settings. */
   env?: Record<string, string>;
 }
 
-/** Only spawns it, and does not wait until it is ready. */
+/** Spawns the process without waiting until it is ready. */
 export function spawnServer(options: ServerOptions): ChildProcess {
   const { command = 'serve', commandArgs = [], dataDir, under = [], nodeArgs = [], env = {} } = options;
   const { entry = options.fromSources ? SOURCES : MAIN } = options;
   const [program = '', ...args] = [...under, process.execPath, ...nodeArgs, entry, command, ...commandArgs];
   return spawn(program, args, {
-    // Nothing else of ours: the server refuses settings that it does not know.
+    // Not the environment of the test: the server warns of unknown settings.
     env: {
       PATH: process.env.PATH,
       MAYFLY_HTTP_PORT: '0',
@@ -71,38 +67,23 @@ export function spawnServer(options: ServerOptions): ChildProcess {
   });
 }
 
-/** Starts it and resolves when it has told its addresses. @throws Error with all it said when it ends instead */
+/** Starts a server and waits until it is ready. @throws Error with its output if it exits before */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   const child = spawnServer(options);
   const [url, port, greeting] = await untilGreeting(child);
-  const request: ServerProcess['request'] = (method, path, body) =>
-    fetch(url + path, {
-      method,
-      headers: {
-        authorization: `Bearer ${KEY}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-  const get = async (path: string): Promise<Response> => {
-    const response = await request('GET', path);
-    if (response.status !== 200) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);
-    return response;
-  };
+  const api = apiClient(url, KEY);
   return {
     url,
     key: KEY,
     smtpPort: Number(port),
     greeting,
     process: child,
-    request,
+    api,
     async createInbox() {
-      const response = await request('POST', '/v1/inboxes', { ttlMinutes: 600 });
-      if (response.status !== 201) throw new Error(`no inbox: ${response.status} ${await response.text()}`);
-      return (await response.json()) as Inbox;
+      const { status, body } = await api('POST', '/v1/inboxes', { body: { ttlMinutes: 600 } });
+      if (status !== 201) throw new Error(`no inbox: ${status} ${JSON.stringify(body)}`);
+      return body;
     },
-    getJson: async <T>(path: string) => (await (await get(path)).json()) as T,
-    getBytes: async (path) => Buffer.from(await (await get(path)).arrayBuffer()),
     async end(signal) {
       const begun = performance.now();
       const exited = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined;
@@ -113,7 +94,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   };
 }
 
-/** The log line of `serve`, or the text of `dev`. */
+/** @returns the addresses in the log line of `serve` or the text of `dev`; undefined if it is not complete */
 function addressesIn(output: string): { url: string; port: string } | undefined {
   const line = output.split('\n').find((one) => one.startsWith('{') && one.includes('"Mayfly is ready"}'));
   if (line !== undefined) {

@@ -3,12 +3,11 @@ import { text } from 'node:stream/consumers';
 import { inject } from 'vitest';
 import type { PostgresCluster } from './postgres.ts';
 
-/** A server whose databases a test uses; it may be that of the run. */
 export type Databases = Pick<PostgresCluster, 'url'>;
 
 /**
- * The PostgreSQL server of the run: that of TEST_DATABASE_URL, or one that the run starts. A test that stops its server, changes the settings or looks at more than its own
- * databases starts one by `startPostgres`.
+ * Returns the PostgreSQL server that all tests of the run share: that of TEST_DATABASE_URL, or one that the run
+ * starts. A test that stops its server or changes its settings starts one of its own by `startPostgres`.
  * @throws Error if it cannot be started
  */
 export async function sharedPostgres(): Promise<Databases> {

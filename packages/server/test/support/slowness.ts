@@ -1,6 +1,6 @@
-/** Short texts are decoded, put into objects, and joined: what reading mail costs, the garbage collector included. */
+/** Number of short texts that are decoded and serialized, which is similar to reading mail, garbage collection included. */
 const TEXTS = 40_000;
-/** CPU time of {@link readTexts} when limits of CPU time were set, milliseconds. */
+/** CPU time of {@link readTexts} on the machine on which CPU limits of tests were set, milliseconds. */
 const USUAL_MS = 12;
 const SAMPLES = 5;
 
@@ -18,8 +18,8 @@ function readTexts(): number {
 }
 
 /**
- * How many times slower the processor is at the moment than the one for which limits of CPU time were set: at
- * least 1. Virtual machines are slowed down when their neighbours work.
+ * @returns how many times slower the processor is now than the one on which CPU limits of tests were set, at least 1.
+ * Virtual machines slow down when others on the same host are busy.
  */
 export function cpuSlowness(): number {
   const samples = Array.from({ length: SAMPLES }, readTexts).sort((a, b) => a - b);

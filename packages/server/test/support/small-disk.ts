@@ -5,14 +5,13 @@ import { join } from 'node:path';
 
 const succeeds = (command: string, ...args: string[]) => spawnSync(command, args).status === 0;
 
-/** Mounts a disk of so many MiB at a folder. @throws Error where that may not be */
+/** Mounts a tmpfs of so many MiB at a folder. @throws Error if this user may not mount */
 export function mountSmallDisk(path: string, mib: number): void {
   if (!succeeds('mount', '-t', 'tmpfs', '-o', `size=${mib}m`, 'tmpfs', path)) {
     throw new Error(`no disk may be mounted at ${path}`);
   }
 }
 
-/** Makes a mounted disk read-only. */
 export function makeReadOnly(path: string): void {
   if (!succeeds('mount', '-o', 'remount,ro', path)) throw new Error(`${path} stays writable`);
 }
@@ -34,10 +33,10 @@ function mayMount(): boolean {
   }
 }
 
-/** False where this user may mount nothing; tests that need a small disk are skipped then, and say so. */
+/** False if this user may not mount; tests that need a small disk are skipped then. */
 export const MAY_MOUNT = mayMount();
 
-/** Takes all that is left of a disk. */
+/** Appends to a file until its disk is full. */
 export function fill(file: string): void {
   for (const bytes of [1024 * 1024, 4096]) {
     try {

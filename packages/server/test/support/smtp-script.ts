@@ -2,23 +2,23 @@ import { connect, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 
 /**
- * One exchange of an SMTP dialogue. In short `'NOOP → 250 2.0.0'`: a line, and the beginning of the last line of its
- * reply; `'→ 220'` only waits.
+ * A command and its expected reply. `'NOOP → 250 2.0.0'` is a line and the beginning of the last line of the reply;
+ * `'→ 220'` only waits for a reply.
  */
 export type Step = string | Exchange;
 
 interface Exchange {
-  /** A line (its CRLF is added) or raw bytes; nothing to only wait for a reply. */
+  /** A line without CRLF, or bytes. Nothing: only wait for a reply. */
   send?: string | Uint8Array;
   /**
-   * The reply: its code as a number, the beginning of its last line, or a pattern for the whole of
-   * it. An array expects several replies in that order. Nothing: do not wait.
+   * The reply: its code, the beginning of its last line, or a pattern for all of it. An array: several replies in this
+   * order. Nothing: do not wait.
    */
   expect?: Expected | Expected[];
 }
 export type Expected = number | string | RegExp;
 
-/** A client that sends exactly what it is given, on a real socket. */
+/** An SMTP client that sends exactly what it is given. */
 export class SmtpClient {
   #socket: Socket;
   #text = '';
@@ -51,7 +51,7 @@ export class SmtpClient {
     this.#socket.on('end', over).on('close', over).on('error', over);
   }
 
-  /** The next whole reply, its lines joined by LF; '' when the server closed the connection instead. */
+  /** @returns the next reply, its lines joined by LF; '' if the server closed the connection instead */
   async reply(): Promise<string> {
     for (;;) {
       const found = /^(?:\d{3}-[^\r\n]*\r\n)*\d{3}(?: [^\r\n]*)?\r\n/.exec(this.#text)?.[0];
@@ -66,7 +66,7 @@ export class SmtpClient {
     }
   }
 
-  /** Resolves with what was left unread when the server has closed the connection. */
+  /** Waits until the server has closed the connection. @returns the data that was not read before */
   async closed(): Promise<string> {
     while (!this.#ended) {
       await new Promise<void>((resolve) => {
@@ -76,20 +76,19 @@ export class SmtpClient {
     return this.#text;
   }
 
-  /** Writes and resolves when the bytes were handed to the system. */
   send(bytes: string | Uint8Array): Promise<void> {
     return new Promise((resolve) => {
       this.#socket.write(bytes, () => resolve());
     });
   }
 
-  /** Says a line; the reply to it. */
+  /** Sends a line. @returns the reply */
   async say(line: string): Promise<string> {
     await this.send(`${line}\r\n`);
     return this.reply();
   }
 
-  /** Plays the steps in order; throws at the first reply that is not the expected one. */
+  /** Runs the steps in order; throws at the first unexpected reply. */
   async play(steps: Step[]): Promise<void> {
     for (const step of steps.map(exchangeOf)) {
       if (step.send !== undefined) {
@@ -104,7 +103,7 @@ export class SmtpClient {
     }
   }
 
-  /** Speaks TLS from now on; after the 220 to STARTTLS. @param trust what the client trusts, by default what Node does */
+  /** Starts the TLS handshake, after the 220 to STARTTLS. */
   async startTls(trust: ConnectionOptions = {}): Promise<void> {
     this.#socket.removeAllListeners();
     const secure = connectTls({ ...trust, socket: this.#socket });
@@ -140,7 +139,7 @@ function matches(reply: string, expected: Expected): boolean {
   return typeof expected === 'string' ? last.startsWith(expected) : expected.test(reply);
 }
 
-/** @param options `tls` for a port that speaks TLS from the first byte: what the client trusts there */
+/** Connects. @param options `tls` is for ports with implicit TLS */
 export async function smtpClient(
   port: number,
   options: { host?: string; tls?: ConnectionOptions; localAddress?: string } = {},
@@ -157,7 +156,7 @@ export async function smtpClient(
   return client;
 }
 
-/** Plays one whole dialogue on a connection of its own; the greeting is a reply like any other. */
+/** Runs steps on a new connection; the greeting is the first reply. */
 export async function playSmtp(port: number, steps: Step[]): Promise<void> {
   const client = await smtpClient(port);
   try {

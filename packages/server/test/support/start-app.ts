@@ -12,29 +12,28 @@ import { sharedParsing } from './shared-parsing.ts';
 /** The key of the first account in every test app. */
 export const TEST_KEY = 'test_key_0123456789abcdef';
 
-/** The production app on free ports and a data folder of its own, and the ways to talk to it. */
+/** The production app in this process, on free ports and its own data folder. */
 export interface TestApp {
   url: string;
-  /** Its port is 0 without the role. */
+  /** The port is 0 if the role `smtp` does not run. */
   smtp: { host: string; port: number };
   /** 0 without MAYFLY_POP3_PORT. */
   pop3Port: number;
   /** Null without MAYFLY_METRICS_PORT. */
   metricsUrl: string | null;
   dataDir: string;
-  /** By default with the account's key. */
+  /** Uses the account's key by default. */
   api: ApiClient;
-  /** A new inbox, by the account's key. */
+  /** Creates an inbox with the account's key. */
   createInbox(body?: object): Promise<{ id: string; address: string; token: string; cursor: string }>;
-  /** Sends a mail as a user's program does; resolves with the 250's text. */
+  /** Sends a mail with nodemailer; resolves with the final reply. */
   send(mail: Mail.Options): Promise<string>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts it.
- * @param env settings beside the test's own
- * @param dataDir a folder to start on again; then it is the caller's to remove
+ * @param env additional settings
+ * @param dataDir an existing data folder, which the caller deletes
  */
 export async function startApp(
   env: Record<string, string> = {},
@@ -50,7 +49,7 @@ export async function startApp(
     MAYFLY_LOG_LEVEL: 'silent',
     ...env,
   };
-  // Of the defaults of `mayfly dev` this one may be set: the others take ports and network access.
+  // Tests may enable the development key in `env`.
   const config = parseConfig(settings, { MAYFLY_DEV_KEY: 'off' });
   const app = createApp(config, { parsing: sharedParsing(), ...overrides });
   const { http, smtp: smtpOrNone, pop3, metrics } = await app.start();

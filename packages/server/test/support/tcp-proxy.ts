@@ -4,27 +4,27 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /** A connection through the proxy. */
 export interface ProxiedConnection {
-  /** The first bytes that the client sent, as Latin-1; enough to tell kinds of connections apart. */
+  /** The first bytes from the client, as Latin-1. */
   begin: string;
-  /** Resets both sides (RST), as a machine that crashed and came back does. */
+  /** Resets both sides (RST), as a machine does that restarted after a crash. */
   reset(): void;
-  /** Drops everything in both directions and closes nothing, as a firewall that lost its state does. */
+  /** Drops all data in both directions and closes nothing, as a firewall does that lost its state. */
   freeze(): void;
 }
 
-/** A TCP proxy on loopback that spoils connections on request. */
+/** A TCP proxy on loopback that delays, freezes and resets connections. */
 export interface TcpProxy {
   port: number;
-  /** Those that are open. */
+  /** @returns the open connections */
   connections(): ProxiedConnection[];
-  /** Each piece is passed on this much later, milliseconds. */
+  /** Delay of each piece of data, milliseconds. */
   delayMs: number;
-  /** True: new connections are accepted and frozen at once, as by a machine that has stopped. */
+  /** If true, new connections are accepted and frozen at once, as by a machine that hangs. */
   freezesNew: boolean;
   close(): Promise<void>;
 }
 
-/** How much of what the client sends is kept, so that a test can recognize the connection. */
+/** Maximum length of `begin`. */
 const KEPT_LETTERS = 4_000;
 
 class Connection implements ProxiedConnection {
@@ -65,7 +65,7 @@ class Connection implements ProxiedConnection {
     this.#isFrozen = true;
   }
 
-  /** Ends it for good, also when it is frozen. */
+  /** Closes it, also when it is frozen. */
   end(): void {
     this.#client.destroy();
     this.#server.destroy();
@@ -77,7 +77,7 @@ class Connection implements ProxiedConnection {
     from.on('data', (piece: Buffer) => {
       if (this.#isFrozen) return;
       const ms = this.#delay();
-      // Never past what still waits: bytes keep their order.
+      // Data that waits is sent first, so that the order is kept.
       if (ms === 0 && waiting === 0) {
         to.write(piece);
         return;
@@ -101,7 +101,7 @@ class Connection implements ProxiedConnection {
 
 /**
  * Starts a proxy to a port of loopback.
- * @param delay how much later a piece is passed on, milliseconds, beside `delayMs`; called for each
+ * @param delay called for each piece of data; @returns its delay in milliseconds, which is added to `delayMs`
  */
 export async function startTcpProxy(target: () => number, delay = () => 0): Promise<TcpProxy> {
   const open = new Set<Connection>();

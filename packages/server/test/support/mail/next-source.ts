@@ -1,6 +1,6 @@
 let last = process.pid * 10_000_000;
 
-/** A number for the source of a mail, as the server reserves them: none comes twice, in any process of a test. */
+/** @returns a number for the source of a mail that is unique among all test processes */
 export function nextSource(): number {
   last += 1_000;
   return last;

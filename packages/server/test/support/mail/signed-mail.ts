@@ -2,12 +2,12 @@ import { generateKeyPairSync } from 'node:crypto';
 import { createTransport } from 'nodemailer';
 import type Mail from 'nodemailer/lib/mailer/index.js';
 
-/** A domain that signs its mails by DKIM (RFC 6376). */
+/** A domain that signs its mails with DKIM (RFC 6376). */
 export interface Signer {
-  /** Where its key is published, and the text there. */
+  /** Name and text of the TXT record with the public key. */
   keyName: string;
   keyText: string;
-  /** For a transport of nodemailer. */
+  /** DKIM options of nodemailer. */
   options: { domainName: string; keySelector: string; privateKey: string };
 }
 
@@ -24,7 +24,7 @@ export function createSigner(domainName: string, keySelector = 's1'): Signer {
   };
 }
 
-/** The bytes of a mail as a user's program writes it, signed where a signer is given. */
+/** @returns the bytes of a mail as nodemailer composes it, signed if a signer is given */
 export async function compose(mail: Mail.Options, signer?: Signer): Promise<Buffer> {
   const transport = createTransport({
     streamTransport: true,

@@ -1,6 +1,6 @@
 import type { MailSummary } from '../../../src/mail/mail.ts';
 
-/** What is read of a mail that says nothing; tests write over it what theirs says. */
+/** The summary of an empty mail, which tests extend. */
 export const SILENT_SUMMARY: MailSummary = {
   from: null,
   to: [],

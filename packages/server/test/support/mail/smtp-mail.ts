@@ -1,15 +1,15 @@
 import { smtpClient } from '../smtp-script.ts';
 
-/** What a sender was told. */
+/** The replies to a mail. */
 export interface Sent {
-  /** The replies to RCPT, one a recipient. */
+  /** The replies to RCPT, one for each recipient. */
   replies: string[];
   /** The reply to the end of DATA; null when no recipient was accepted. */
   end: string | null;
 }
 
 /**
- * Sends one mail in a session of its own, word by word.
+ * Sends one mail in a new session.
  * @param text header and body; lines may end with LF
  */
 export async function sendMail(
@@ -32,13 +32,13 @@ export async function sendMail(
   }
 }
 
-/** Sends one mail to one address. @returns the reply to its end, or to the recipient that was refused */
+/** Sends one mail to one address. @returns the reply to the end of DATA, or to RCPT if that was rejected */
 export async function sendTo(port: number, address: string, text?: string): Promise<string> {
   const { replies, end } = await sendMail(port, [address], text);
   return end ?? replies.join();
 }
 
-/** The reply to a single RCPT, without sending a mail. */
+/** @returns the reply to a single RCPT; sends no mail */
 export async function rcpt(port: number, address: string): Promise<string> {
   const client = await smtpClient(port);
   try {

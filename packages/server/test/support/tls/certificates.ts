@@ -1,10 +1,10 @@
 import type { ConnectionOptions } from 'node:tls';
 import { type KeyPair, selfSignedCertificate } from '../../../src/smtp/tls.ts';
 
-/** For tests about the generated certificate, which no client can know beforehand. */
+/** For the generated certificate, which clients cannot know in advance. */
 export const ANY_CERTIFICATE: ConnectionOptions = { rejectUnauthorized: false };
 
-/** A certificate for a server, and what a client is given so that it trusts it, and no other. */
+/** @returns a certificate for a server, and options of a client that trusts this certificate only */
 export function trustedCertificate(hostname = 'mx.mayfly.test'): { tls: KeyPair; trust: ConnectionOptions } {
   const tls = selfSignedCertificate(hostname, Date.now());
   return { tls, trust: { ca: tls.cert, servername: hostname } };

@@ -8,16 +8,16 @@ const run = promisify(execFile);
 const TRUST_STORE_PASSWORD = 'changeit';
 
 export interface TestCertificate {
-  /** PEM files: the server's certificate for localhost, and its key. */
+  /** PEM files of the certificate for localhost and its key. */
   cert: string;
   key: string;
   /** PEM file of the authority that signed it. */
   authority: string;
-  /** Environment by which the programs of docs/sending.md trust that authority. */
+  /** Environment variables with which the programs of docs/sending.md trust the authority. */
   trust: Record<string, string>;
 }
 
-/** Makes a certificate authority and a certificate for localhost by the commands of docs/sending.md. */
+/** Creates a certificate authority and a certificate for localhost with the commands of docs/sending.md. */
 export async function testCertificate(folder: string): Promise<TestCertificate> {
   await run('sh', [join(ROOT, 'docs/examples/sending/certificate.sh')], { cwd: folder });
   const ca = join(folder, 'ca.pem');

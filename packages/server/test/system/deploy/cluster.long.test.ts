@@ -2,20 +2,20 @@
  * deploy/haproxy.cfg as it is in the repository, in HAProxy in front of three nodes of Mayfly, as processes on one
  * PostgreSQL: what deploy/compose.yaml starts with the profile "cluster".
  */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDatabase } from '../../store/postgres/open-postgres.ts';
 import { type ApiClient, apiClient } from '../../support/api-client.ts';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
 import { useFolder } from '../../support/folder.ts';
-import { freePort } from '../../support/ports.ts';
-import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
-import { type ServerProcess, startServer } from '../../support/server-process.ts';
-import { type HaProxy, type NodePorts, startHaProxy } from './haproxy.ts';
+import { freePort, startProgram } from '../../support/ports.ts';
+import { ROOT } from '../docs/code-blocks.ts';
+import { POSTGRES, useSite } from '../nodes/nodes.ts';
+import { allMessages } from '../nodes/truth.ts';
 
-const program = (await hasPostgres()) ? findProgram('haproxy') : undefined;
+const program = POSTGRES ? findProgram('haproxy') : undefined;
 if (!program) reportAbsent('HAProxy (or PostgreSQL for this machine)', 'haproxy');
 const absent = program ? '' : ' (skipped: not installed, Debian: apt-get install haproxy)';
 /** A client's address that no node and no balancer has. */
@@ -25,26 +25,26 @@ const RETRY_MS = 200;
 
 describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${absent}`, () => {
   const folder = useFolder();
-  const ports: NodePorts[] = [];
-  let cluster: PostgresCluster;
-  let database: string;
-  let nodes: ServerProcess[];
-  let haproxy: HaProxy;
+  const ports: { http: number; smtp: number }[] = [];
+  const site = useSite(0);
+  let smtpPort: number;
+  let stopHaProxy: () => Promise<void>;
   let api: ApiClient;
 
-  const startNode = ({ http, smtp }: NodePorts) =>
-    startServer({
-      dataDir: join(folder(), 'data'),
-      env: {
-        MAYFLY_DATABASE_URL: database,
-        MAYFLY_HTTP_PORT: String(http),
-        MAYFLY_SMTP_PORT: String(smtp),
-        MAYFLY_SMTP_PROXY_FROM: '127.0.0.0/8',
-        MAYFLY_HTTP_MAX_CONNECTIONS_PER_ADDRESS: '10000',
+  const startNode = (place: number) =>
+    site().startNode(
+      {
+        env: {
+          MAYFLY_HTTP_PORT: String(ports[place]?.http),
+          MAYFLY_SMTP_PORT: String(ports[place]?.smtp),
+          MAYFLY_SMTP_PROXY_FROM: '127.0.0.0/8',
+          MAYFLY_HTTP_MAX_CONNECTIONS_PER_ADDRESS: '10000',
+        },
       },
-    });
+      place,
+    );
   async function send(to: string, subject: string): Promise<void> {
-    const transport = createTransport({ host: '127.0.0.1', port: haproxy.smtpPort, localAddress: CLIENT });
+    const transport = createTransport({ host: '127.0.0.1', port: smtpPort, localAddress: CLIENT });
     try {
       await transport.sendMail({ from: 'app@example.org', to, subject, text: 'Hello.' });
     } finally {
@@ -66,18 +66,28 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
   const createInbox = async () => (await api('POST', '/v1/inboxes')).body;
 
   beforeAll(async () => {
-    cluster = await startPostgres();
-    database = await createDatabase(cluster);
     for (let n = 0; n < NODES; n++) ports.push({ http: await freePort(), smtp: await freePort() });
-    nodes = await Promise.all(ports.map(startNode));
-    haproxy = await startHaProxy(program ?? '', folder(), ports);
-    api = apiClient(haproxy.url, nodes[0]?.key ?? '');
+    for (let place = 0; place < NODES; place++) await startNode(place);
+    const http = await freePort();
+    smtpPort = await freePort();
+    // Only addresses and ports are replaced.
+    let text = readFileSync(join(ROOT, 'deploy/haproxy.cfg'), 'utf8')
+      .replace('maxconn 8000', 'maxconn 200')
+      .replace('bind :2525', `bind 127.0.0.1:${smtpPort}`)
+      .replace('bind :8025', `bind 127.0.0.1:${http}`);
+    for (const [index, of] of ports.entries()) {
+      for (const [from, to] of [
+        ['2525', of.smtp],
+        ['8025', of.http],
+      ])
+        text = text.replace(`node${index + 1}:${from}`, `127.0.0.1:${to} port ${of.http}`);
+    }
+    const file = join(folder(), 'haproxy.cfg');
+    writeFileSync(file, text);
+    stopHaProxy = await startProgram(program ?? '', ['-db', '-f', file], smtpPort);
+    api = apiClient(`http://127.0.0.1:${http}`, site().node(0).key);
   });
-  afterAll(async () => {
-    await haproxy?.stop();
-    for (const node of nodes ?? []) await node.end('SIGTERM');
-    await cluster?.remove();
-  });
+  afterAll(() => stopHaProxy?.());
 
   test('a message has the address of the client, by PROXY protocol version 2', async () => {
     const inbox = await createInbox();
@@ -122,22 +132,16 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
       }
     };
     const working = Promise.all([sender('a'), sender('b'), reader()]);
-    for (const [index, at] of ports.entries()) {
-      expect((await nodes[index]?.end('SIGTERM'))?.code).toBe(0);
-      nodes[index] = await startNode(at);
+    for (let place = 0; place < NODES; place++) {
+      expect((await site().node(place).end('SIGTERM')).code).toBe(0);
+      await startNode(place);
       // HAProxy looks every 2 s whether a node is there again.
       await delay(2_500);
     }
     restarting = false;
     await working;
     expect(failures).toEqual([]);
-    const seen = new Set<string>();
-    for (let before = ''; ; ) {
-      const { body } = await api('GET', `/v1/inboxes/${inbox.id}/messages?limit=200${before}`);
-      for (const { subject } of body.messages) seen.add(subject);
-      if (!body.hasMore) break;
-      before = `&before=${body.messages.at(-1).id}`;
-    }
+    const seen = new Set((await allMessages(site().node(0), inbox)).map(({ subject }) => subject));
     expect(sent.filter((subject) => !seen.has(subject))).toEqual([]);
     expect(sent.length).toBeGreaterThan(10);
   });

@@ -2,25 +2,24 @@ import { execFile } from 'node:child_process';
 import { closeSync, cpSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { damagePage, inDatabase, unreadable } from '../../support/damage.ts';
-import { useFolder } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { sendTo } from '../../support/mail/smtp-mail.ts';
-import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
+import type { Inbox, ServerProcess } from '../../support/server-process.ts';
+import { useSite, useSiteOfTest } from '../nodes/nodes.ts';
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
 const INBOXES = 6;
 const MAILS_EACH = 10;
 
-const folder = useFolder();
-/** A data folder with inboxes and mail, and those inboxes. */
-let whole: string;
+/** A server that has stored inboxes and mail and was stopped; its data folder is copied for each test. */
+const whole = useSite(1, { engine: 'SQLite' });
 let inboxes: Inbox[];
+const site = useSiteOfTest(0, { engine: 'SQLite' });
 let dataDir: string;
-let server: ServerProcess | undefined;
-/** What the server has written to its standard output since it was ready. */
-let output = '';
+/** What the server has written to its standard output. */
+let output: string;
 
 /** @returns the code of the reply */
 const send = async ({ smtpPort }: ServerProcess, to: string, subject: string): Promise<number> =>
@@ -28,21 +27,19 @@ const send = async ({ smtpPort }: ServerProcess, to: string, subject: string): P
     (await sendTo(smtpPort, to, `Subject: ${subject}\n\n${`text of ${subject}. `.repeat(100)}`)).slice(0, 3),
   );
 
-async function start(): Promise<ServerProcess> {
-  server = await startServer({ dataDir });
-  output = '';
+async function start(env: Record<string, string> = {}): Promise<ServerProcess> {
+  const server = await site().startNode({ env });
+  output = server.greeting;
   server.process.stdout?.on('data', (piece) => {
     output += piece;
   });
   return server;
 }
 
-const reported = (): { level: string; msg: string; path?: string }[] =>
-  (server?.greeting + output)
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-    .filter(({ level }) => level === 'error');
+const reported = (level = 'error'): { level: string; msg: string; path?: string }[] => {
+  const lines = output.trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line)).filter((line) => line.level === level);
+};
 
 const file = () => join(dataDir, 'mayfly.db');
 
@@ -58,9 +55,8 @@ function lostMessages(): string[] {
 
 /** @returns status and code of a problem */
 async function outcome(method: string, path: string, body?: object): Promise<string> {
-  const answer = await (server as ServerProcess).request(method, path, body);
-  const text = await answer.text();
-  return answer.ok ? String(answer.status) : `${answer.status} ${JSON.parse(text).code}`;
+  const answer = await site().node(0).api(method, path, { body });
+  return answer.status < 300 ? String(answer.status) : `${answer.status} ${answer.body.code}`;
 }
 
 const DAMAGED = '503 storage_damaged';
@@ -76,30 +72,22 @@ const runCheck = (): Promise<{ code: number; text: string }> =>
   });
 
 beforeAll(async () => {
-  whole = join(folder(), 'whole');
-  const filled = await startServer({ dataDir: whole });
-  inboxes = [];
-  for (let n = 0; n < INBOXES; n++) inboxes.push(await filled.createInbox());
+  const filled = whole().node(0);
+  inboxes = await whole().createInboxes(INBOXES);
   for (const { address } of inboxes)
     for (let n = 0; n < MAILS_EACH; n++) expect(await send(filled, address, `mail ${n}`)).toBe(250);
   expect(await send(filled, 'nobody@mayfly.test', 'refused')).toBe(550);
   await filled.end('SIGTERM');
 });
-
-let copies = 0;
 beforeEach(() => {
-  dataDir = join(folder(), `data ${++copies}`);
-  cpSync(whole, dataDir, { recursive: true });
-});
-afterEach(async () => {
-  await server?.end('SIGKILL');
-  server = undefined;
+  dataDir = site().dataDir();
+  cpSync(whole().dataDir(), dataDir, { recursive: true });
 });
 
 /** Each message, its inbox, and how a request for it ends. */
 async function readAll(): Promise<Map<string, string>> {
   const query = 'select m.id, i.id as inbox from messages m join inboxes i on i.seq = m.inbox_seq';
-  const ids = inDatabase(join(whole, 'mayfly.db'), (database) => database.prepare(query).all());
+  const ids = inDatabase(join(whole().dataDir(), 'mayfly.db'), (database) => database.prepare(query).all());
   const outcomes = new Map<string, string>();
   for (const { id, inbox } of ids)
     outcomes.set(String(id), await outcome('GET', `/v1/inboxes/${inbox}/messages/${id}`));
@@ -189,9 +177,9 @@ describe('a damaged page of the database', () => {
         expect(await outcome(method, path, body)).toMatch(/^(20[014]|404 not_found|503 storage_damaged)$/);
       }
       for (const { address } of inboxes)
-        expect([250, 451, 550]).toContain(await send(server as ServerProcess, address, 'one more'));
+        expect([250, 451, 550]).toContain(await send(site().node(0), address, 'one more'));
       expect(await outcome('GET', '/readyz')).toBe(DAMAGED);
-      expect((await server?.end('SIGTERM'))?.code).toBe(0);
+      expect((await site().node(0).end('SIGTERM')).code).toBe(0);
       expect(reported().filter(({ msg }) => msg.includes('mayfly check'))).toHaveLength(1);
     },
     timeLimit(300_000),
@@ -216,7 +204,7 @@ describe('a data folder that is removed while the server runs', () => {
     const running = await start();
     const [inbox] = inboxes as [Inbox];
     renameSync(dataDir, `${dataDir} elsewhere`);
-    cpSync(whole, dataDir, { recursive: true });
+    cpSync(whole().dataDir(), dataDir, { recursive: true });
     expect(await send(running, inbox.address, 'elsewhere')).toBe(451);
     rmSync(dataDir, { recursive: true });
     renameSync(`${dataDir} elsewhere`, dataDir);
@@ -224,24 +212,13 @@ describe('a data folder that is removed while the server runs', () => {
   });
 });
 
-describe('a database file that was emptied', () => {
-  it.each(['emptied', 'removed'])('is not a new server without a warning when it was %s', async (how) => {
-    if (how === 'removed') rmSync(file());
-    else closeSync(openSync(file(), 'w'));
-    const { greeting } = await startServer({ dataDir, env: { MAYFLY_LOG_LEVEL: 'warn' } }).then(
-      async (running) => {
-        await running.end('SIGTERM');
-        return running;
-      },
-    );
-    const warnings = greeting.split('\n').filter((line) => line.includes('"level":"warn"'));
-    expect(warnings).toEqual([expect.stringMatching(/empty or missing.*mayfly restore/)]);
-  });
-
-  it('a first start has none', async () => {
-    rmSync(dataDir, { recursive: true });
-    const running = await startServer({ dataDir, env: { MAYFLY_LOG_LEVEL: 'warn' } });
-    await running.end('SIGTERM');
-    expect(running.greeting).not.toContain('"level":"warn"');
-  });
+it.each([
+  ['was emptied', 1, () => closeSync(openSync(file(), 'w'))],
+  ['was removed', 1, () => rmSync(file())],
+  ['was never there', 0, () => rmSync(dataDir, { recursive: true })],
+])('a database file that %s gives %i warnings at the start', async (_how, count, change) => {
+  change();
+  await start({ MAYFLY_LOG_LEVEL: 'warn' });
+  const msg = expect.stringMatching(/empty or missing.*mayfly restore/);
+  expect(reported('warn')).toEqual(Array(count).fill(expect.objectContaining({ msg })));
 });

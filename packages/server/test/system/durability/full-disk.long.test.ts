@@ -4,7 +4,7 @@ import { sendTo } from '../../support/mail/smtp-mail.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 import { type MailQueue, sendOnce } from '../nodes/mail-queue.ts';
-import { assertTruth } from '../nodes/truth.ts';
+import { allMessages, assertTruth } from '../nodes/truth.ts';
 
 const DISK_MIB = 40;
 /** No disk of that size takes as many. */
@@ -30,11 +30,8 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     unmount(dataDir());
   });
 
-  const statusOf = async (method: string, path: string, body?: object) => {
-    const answer = await server.request(method, path, body);
-    await answer.arrayBuffer();
-    return answer.status;
-  };
+  const statusOf = async (method: string, path: string, body?: object) =>
+    (await server.api(method, path, { body })).status;
 
   /** Sends a mail of a megabyte; its reply's code. */
   const sendLarge = async ({ address }: Inbox): Promise<number> => {
@@ -123,9 +120,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     await Promise.all(Array.from({ length: 20 }, () => sendUntilFull(inbox, sent)));
     const isComplete = async (): Promise<void> => {
       await assertTruth(server, [inbox], sent);
-      const path = `/v1/inboxes/${other.id}/messages?limit=200`;
-      const { messages } = await server.getJson<{ messages: object[] }>(path);
-      expect(messages).toMatchObject(
+      expect(await allMessages(server, other)).toMatchObject(
         Array.from({ length: replies }, () => ({
           subject: 'large',
           preview: expect.stringContaining('text'),

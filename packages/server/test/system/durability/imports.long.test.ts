@@ -1,16 +1,15 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { brokenInvariants, type Select } from '../../store/invariants.ts';
-import { createDatabase } from '../../store/postgres/open-postgres.ts';
 import { chance } from '../../support/chance.ts';
-import { useFolder } from '../../support/folder.ts';
+import { inDatabase } from '../../support/damage.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { RECORDING, zipOf } from '../../support/recording-archive.ts';
-import { type ServerProcess, startServer } from '../../support/server-process.ts';
+import type { Inbox, ServerProcess } from '../../support/server-process.ts';
+import { ENGINES, type Site, useSite } from '../nodes/nodes.ts';
+import { allMessages } from '../nodes/truth.ts';
 
 /** Of each way to cut an import, on each engine. */
 const CUTS = inForm(2, 20);
@@ -44,39 +43,31 @@ function archiveOf(label: string, mails: readonly string[], afterMs: (n: number)
   });
 }
 
-const folder = useFolder();
 let server: ServerProcess;
 const random = chance();
 afterEach(() => server.end('SIGKILL'));
 
 /** @returns the status; 0 where the connection ended before the response */
 async function importInto(
-  { url, key }: ServerProcess,
+  { api }: ServerProcess,
   archive: Buffer,
   query = '',
-  signal: AbortSignal | null = null,
+  signal?: AbortSignal,
 ): Promise<number> {
-  try {
-    const answer = await fetch(`${url}/v1/inboxes/import${query}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/zip' },
-      body: new Uint8Array(archive),
-      signal,
-    });
-    await answer.arrayBuffer();
-    return answer.status;
-  } catch {
-    return 0;
-  }
+  const headers = { 'content-type': 'application/zip' };
+  const options = { body: archive, headers, ...(signal && { signal }) };
+  return api('POST', `/v1/inboxes/import${query}`, options).then(
+    ({ status }) => status,
+    () => 0,
+  );
 }
 
-interface Listed {
-  id: string;
+interface Listed extends Inbox {
   messageCount: number;
   replay: string;
 }
 const inboxesOf = async (label: string): Promise<Listed[]> =>
-  (await server.getJson<{ inboxes: Listed[] }>(`/v1/inboxes?label.cut=${label}`)).inboxes;
+  (await server.api('GET', `/v1/inboxes?label.cut=${label}`)).body.inboxes;
 
 /** Asserts that an import is there whole or not at all. @returns whether it is there */
 async function isThere(label: string): Promise<boolean> {
@@ -86,146 +77,99 @@ async function isThere(label: string): Promise<boolean> {
   if (!inbox) return false;
   expect(inbox.messageCount).toBe(MAILS.length);
   const path = `/v1/inboxes/${inbox.id}/messages`;
-  const { messages } = await server.getJson<{ messages: { id: string }[] }>(`${path}?limit=200`);
-  const raws = await Promise.all(messages.map(({ id }) => server.getBytes(`${path}/${id}/raw`)));
-  expect(raws.map((raw) => raw.toString()).toReversed()).toEqual(MAILS);
+  const messages = await allMessages(server, inbox);
+  const raws = await Promise.all(messages.map(({ id }) => server.api('GET', `${path}/${id}/raw`)));
+  expect(raws.map(({ body }) => body)).toEqual(MAILS);
   return true;
 }
 
-interface Engine {
-  name: string;
-  start(): Promise<Record<string, string>>;
-  /** Makes the database fail for the import in progress, and work again. */
-  loseDatabase(dataDir: string): Promise<void>;
-  select(dataDir: string, sql: string): ReturnType<Select>;
-  stop(): Promise<void>;
+/** Makes the database fail for the import in progress, and work again. */
+async function loseDatabase(site: Site): Promise<void> {
+  if (site.url !== '') {
+    await site.postgres.stop('SIGQUIT');
+    return site.postgres.start();
+  }
+  const other = new DatabaseSync(join(site.dataDir(), 'mayfly.db'), { timeout: LOCKED_MS });
+  other.exec('begin immediate');
+  await sleep(LOCKED_MS);
+  other.close();
 }
 
-const sqlite: Engine = {
-  name: 'SQLite',
-  start: async () => ({}),
-  async loseDatabase(dataDir) {
-    const other = new DatabaseSync(join(dataDir, 'mayfly.db'), { timeout: LOCKED_MS });
-    other.exec('begin immediate');
-    await sleep(LOCKED_MS);
-    other.exec('rollback');
-    other.close();
-  },
-  async select(dataDir, sql) {
-    const database = new DatabaseSync(join(dataDir, 'mayfly.db'), { timeout: LOCKED_MS });
-    try {
-      return database.prepare(sql).all();
-    } finally {
-      database.close();
-    }
-  },
-  stop: async () => undefined,
-};
+async function select(site: Site, sql: string): ReturnType<Select> {
+  if (site.url === '')
+    return inDatabase(join(site.dataDir(), 'mayfly.db'), (database) => database.prepare(sql).all());
+  const rows = await site.query(`select coalesce(json_agg(r), '[]') from (${sql}) r`);
+  return rows as Record<string, unknown>[];
+}
 
-function onPostgres(): Engine {
-  let cluster: PostgresCluster;
-  let url: string;
-  return {
-    name: 'PostgreSQL',
-    async start() {
-      cluster = await startPostgres();
-      url = await createDatabase(cluster);
-      return { MAYFLY_DATABASE_URL: url };
-    },
-    async loseDatabase() {
-      await cluster.stop('SIGQUIT');
-      await cluster.start();
-    },
-    async select(_dataDir, sql) {
-      const client = new Client({ connectionString: url });
-      await client.connect();
-      try {
-        return (await client.query(sql)).rows;
-      } finally {
-        await client.end();
-      }
-    },
-    stop: () => cluster.remove(),
+describe.each(ENGINES)(`an import that is cut (seed ${random.seed}), on $engine`, ({ engine }) => {
+  const site = useSite(0, { engine, ...(engine === 'PostgreSQL' && { own: {} }) });
+  /** How long a whole import takes, milliseconds. */
+  let wholeMs: number;
+  const restart = async () => {
+    server = await site().startNode({}, 0);
   };
-}
+  beforeAll(async () => {
+    await restart();
+    const archive = await archiveOf('whole', MAILS, () => 0);
+    const begun = performance.now();
+    expect(await importInto(server, archive)).toBe(201);
+    wholeMs = performance.now() - begun;
+    expect(await isThere('whole')).toBe(true);
+    await server.end('SIGTERM');
+  });
 
-const ENGINES = [sqlite, ...((await hasPostgres()) ? [onPostgres()] : [])];
+  const waysToCut: [string, (running: ServerProcess, client: AbortController) => Promise<unknown>][] = [
+    ['SIGKILL', (running) => running.end('SIGKILL').then(restart)],
+    ['SIGTERM', (running) => running.end('SIGTERM').then(restart)],
+    ['the loss of the database', () => loseDatabase(site())],
+    ['the end of its connection', async (_running, client) => client.abort()],
+  ];
 
-describe.each(ENGINES)(
-  `an import that is cut (seed ${random.seed}), on $name`,
-  ({ name, start, loseDatabase, select, stop }) => {
-    let env: Record<string, string>;
-    let dataDir: string;
-    /** How long a whole import takes, milliseconds. */
-    let wholeMs: number;
-    beforeAll(async () => {
-      env = await start();
-      dataDir = join(folder(), name);
-      server = await startServer({ dataDir, env });
-      const archive = await archiveOf('whole', MAILS, () => 0);
-      const begun = performance.now();
-      expect(await importInto(server, archive)).toBe(201);
-      wholeMs = performance.now() - begun;
-      expect(await isThere('whole')).toBe(true);
-      await server.end('SIGTERM');
-    });
-    afterAll(stop);
-
-    const restart = async () => {
-      server = await startServer({ dataDir, env });
-    };
-    const waysToCut: [string, (running: ServerProcess, client: AbortController) => Promise<unknown>][] = [
-      ['SIGKILL', (running) => running.end('SIGKILL').then(restart)],
-      ['SIGTERM', (running) => running.end('SIGTERM').then(restart)],
-      ['the loss of the database', () => loseDatabase(dataDir)],
-      ['the end of its connection', async (_running, client) => client.abort()],
-    ];
-
-    it.for(waysToCut)(
-      'by %s is there whole or not at all, and what it leaves behind is freed',
-      { timeout: timeLimit(900_000) },
-      async ([way, cut], { annotate }) => {
-        await restart();
-        const labels = Array.from({ length: CUTS }, (_, n) => `${way.replaceAll(' ', '-')}.${n}`);
-        for (const label of labels) {
-          const archive = await archiveOf(label, MAILS, () => 0);
-          const client = new AbortController();
-          const imported = importInto(server, archive, '', client.signal);
-          await sleep(random.between(0, Math.ceil(wholeMs)));
-          await cut(server, client);
-          const status = await imported;
-          await expect.poll(async () => (await server.request('GET', '/readyz')).status).toBe(200);
-          // A response that was lost says nothing of the import.
-          expect((await isThere(label)) ? [201, 0, 503] : [0, 503]).toContain(status);
-        }
-        await server.end('SIGTERM');
-        await restart();
-        let whole = 0;
-        for (const label of labels) if (await isThere(label)) whole += 1;
-        // On PostgreSQL another server may be using what has no inbox, for an hour.
-        const parked = `select * from parked_sources ${name === 'SQLite' ? '' : 'where stage is null'}`;
-        await expect.poll(() => select(dataDir, parked)).toEqual([]);
-        await server.end('SIGTERM');
-        expect(await brokenInvariants((sql) => select(dataDir, sql), Date.now(), false)).toEqual([]);
-        await annotate(`${CUTS} cuts: ${whole} imports are there, none in part`);
-      },
-    );
-
-    it('that is a replay is marked when it was cut, and only then', async () => {
+  it.for(waysToCut)(
+    'by %s is there whole or not at all, and what it leaves behind is freed',
+    { timeout: timeLimit(900_000) },
+    async ([way, cut], { annotate }) => {
       await restart();
-      const HOUR = 3_600_000;
-      const cuts = name === 'SQLite' ? (['SIGTERM', 'SIGKILL'] as const) : (['SIGTERM'] as const);
-      for (const signal of cuts) {
-        const archive = await archiveOf(signal, MAILS.slice(0, 2), (n) => n * HOUR);
-        expect(await importInto(server, archive, '?speed=1&ttlMinutes=100')).toBe(201);
-        await expect.poll(() => inboxesOf(signal)).toMatchObject([{ messageCount: 1, replay: 'running' }]);
-        await server.end(signal);
-        await restart();
-        expect(await inboxesOf(signal)).toMatchObject([{ messageCount: 1, replay: 'cut' }]);
+      const labels = Array.from({ length: CUTS }, (_, n) => `${way.replaceAll(' ', '-')}.${n}`);
+      for (const label of labels) {
+        const archive = await archiveOf(label, MAILS, () => 0);
+        const client = new AbortController();
+        const imported = importInto(server, archive, '', client.signal);
+        await sleep(random.between(0, Math.ceil(wholeMs)));
+        await cut(server, client);
+        const status = await imported;
+        await expect.poll(async () => (await server.api('GET', '/readyz')).status).toBe(200);
+        // A response that was lost says nothing of the import.
+        expect((await isThere(label)) ? [201, 0, 503] : [0, 503]).toContain(status);
       }
-      const archive = await archiveOf('complete', MAILS.slice(0, 2), (n) => n * 100_000);
-      expect(await importInto(server, archive, '?speed=1000')).toBe(201);
-      await expect.poll(() => inboxesOf('complete')).toMatchObject([{ messageCount: 2, replay: 'none' }]);
-    });
-  },
-);
+      await server.end('SIGTERM');
+      await restart();
+      let whole = 0;
+      for (const label of labels) if (await isThere(label)) whole += 1;
+      // On PostgreSQL another server may be using what has no inbox, for an hour.
+      const parked = `select * from parked_sources ${engine === 'SQLite' ? '' : 'where stage is null'}`;
+      await expect.poll(() => select(site(), parked)).toEqual([]);
+      await server.end('SIGTERM');
+      expect(await brokenInvariants((sql) => select(site(), sql), Date.now(), false)).toEqual([]);
+      await annotate(`${CUTS} cuts: ${whole} imports are there, none in part`);
+    },
+  );
+
+  it('that is a replay is marked when it was cut, and only then', async () => {
+    await restart();
+    const HOUR = 3_600_000;
+    const cuts = engine === 'SQLite' ? (['SIGTERM', 'SIGKILL'] as const) : (['SIGTERM'] as const);
+    for (const signal of cuts) {
+      const archive = await archiveOf(signal, MAILS.slice(0, 2), (n) => n * HOUR);
+      expect(await importInto(server, archive, '?speed=1&ttlMinutes=100')).toBe(201);
+      await expect.poll(() => inboxesOf(signal)).toMatchObject([{ messageCount: 1, replay: 'running' }]);
+      await server.end(signal);
+      await restart();
+      expect(await inboxesOf(signal)).toMatchObject([{ messageCount: 1, replay: 'cut' }]);
+    }
+    const archive = await archiveOf('complete', MAILS.slice(0, 2), (n) => n * 100_000);
+    expect(await importInto(server, archive, '?speed=1000')).toBe(201);
+    await expect.poll(() => inboxesOf('complete')).toMatchObject([{ messageCount: 2, replay: 'none' }]);
+  });
+});

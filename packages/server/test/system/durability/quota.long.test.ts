@@ -75,7 +75,7 @@ describe.each(ENGINES)(
       await Promise.all(clients);
       expect(others).toEqual([]);
       for (const node of site().nodes)
-        expect(await node.getJson('/v1/usage')).toMatchObject({ used: QUOTA, remaining: 0 });
+        expect((await node.api('GET', '/v1/usage')).body).toMatchObject({ used: QUOTA, remaining: 0 });
     }
 
     test(
@@ -106,8 +106,9 @@ describe.each(ENGINES)(
       expect(answered).toBe(QUOTA);
       // A node writes the days of its requests when it stops.
       for (const other of site().nodes.slice(1)) await other.end('SIGTERM');
-      const { days } = await node.getJson<{ days: { requests: number }[] }>('/v1/usage');
-      expect(days.reduce((sum, { requests }) => sum + requests, 0)).toBe(QUOTA);
+      const { days } = (await node.api('GET', '/v1/usage')).body;
+      const counts: number[] = days.map(({ requests }: { requests: number }) => requests);
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(QUOTA);
     });
   },
 );

@@ -48,7 +48,7 @@ test.for([
     const send = (last: number) =>
       new MailQueue(site(), () => (made < last ? { id: `mail-${++made}`, to } : undefined), MAILS);
     const path = `/v1/inboxes/${inboxes[0]?.id}/messages`;
-    const list = async () => (await server.getJson<{ messages: unknown[] }>(path)).messages;
+    const list = async () => (await server.api('GET', path)).body.messages;
 
     const before = send(MAILS);
     await before.drained();
@@ -58,10 +58,10 @@ test.for([
     const mend = breakDatabase(dataDir);
     const queue = send(2 * MAILS);
     await expect.poll(() => queue.replies.get('451')).toBeGreaterThanOrEqual(MAILS);
-    const answer = await server.request('POST', '/v1/inboxes');
+    const answer = await server.api('POST', '/v1/inboxes');
     expect([answer.status, Number(answer.headers.get('retry-after')) > 0]).toEqual([503, true]);
-    expect(await answer.json()).toMatchObject({ code: 'unavailable' });
-    expect((await server.request('GET', '/readyz')).status).toBe(503);
+    expect(answer.body).toMatchObject({ code: 'unavailable' });
+    expect((await server.api('GET', '/readyz')).status).toBe(503);
     // What is stored can be read meanwhile.
     expect(await list()).toHaveLength(MAILS);
     expect(queue.acknowledged).toEqual(new Map());
@@ -69,7 +69,7 @@ test.for([
     mend();
     await queue.drained();
     expect([...queue.replies.keys()]).toEqual(['451']);
-    expect((await server.request('POST', '/v1/inboxes')).status).toBe(201);
+    expect((await server.api('POST', '/v1/inboxes')).status).toBe(201);
     const acknowledged = new Map([...before.acknowledged, ...queue.acknowledged]);
     const { stored } = await assertTruth(server, inboxes, { acknowledged, permanent: queue.permanent });
     expect([acknowledged.size, stored]).toEqual([2 * MAILS, 2 * MAILS]);

@@ -18,7 +18,7 @@ describe.each(ENGINES)('a server that is killed in the middle of faults, on $eng
     const inbox = await server.createInbox();
     const path = `/v1/inboxes/${inbox.id}/faults`;
     const left = async (): Promise<number[]> =>
-      (await server.getJson<{ rules: { left: number }[] }>(path)).rules.map((rule) => rule.left);
+      (await server.api('GET', path)).body.rules.map((rule: { left: number }) => rule.left);
     const rcpt = async () => {
       const client = await smtpClient(server.smtpPort);
       await client.play(['→ 220', 'EHLO app.example.org → 250', 'MAIL FROM:<app@example.org> → 250']);
@@ -29,7 +29,7 @@ describe.each(ENGINES)('a server that is killed in the middle of faults, on $eng
       { at: 'rcpt', reply: { code: 451, text: 'two' }, delayMs: DELAY_MS, times: 2 },
       { at: 'rcpt', reply: { code: 452, text: 'three' } },
     ];
-    expect((await server.request('PUT', path, { rules })).status).toBe(200);
+    expect((await server.api('PUT', path, { body: { rules } })).status).toBe(200);
     expect(await (await rcpt()).reply).toBe('451 one');
     await end('SIGKILL');
     expect(await left()).toEqual([1, 2, 1]);
@@ -41,8 +41,9 @@ describe.each(ENGINES)('a server that is killed in the middle of faults, on $eng
     await end('SIGKILL');
     expect(await killed.reply).toBe('');
     expect(await left()).toEqual([0, 1, 1]);
-    const { refusals } = await server.getJson<{ refusals: { reply: string }[] }>('/v1/refusals');
-    expect(refusals.map((refusal) => refusal.reply)).toEqual(['451 two', '451 one', '451 one']);
+    const { refusals } = (await server.api('GET', '/v1/refusals')).body;
+    const replies = refusals.map(({ reply }: { reply: string }) => reply);
+    expect(replies).toEqual(['451 two', '451 one', '451 one']);
 
     // A stop ends a delay, and does not wait for it.
     const stopped = await rcpt();

@@ -1,9 +1,8 @@
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { noise } from '../../hostile/bombs.ts';
-import { useFolderOfTest } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
+import type { Inbox, ServerProcess } from '../../support/server-process.ts';
+import { useSiteOfTest } from '../nodes/nodes.ts';
 
 /** A little less than the largest message. */
 const BYTES = 50 * 1024 * 1024;
@@ -55,26 +54,21 @@ const MAILS: [string, () => Buffer][] = [
 ];
 
 describe('a message that takes much memory costs its requests at most, never the process', () => {
-  const folder = useFolderOfTest();
+  const site = useSiteOfTest(1, { engine: 'SQLite' });
   let server: ServerProcess;
   let inbox: Inbox;
   beforeEach(async () => {
-    server = await startServer({ dataDir: join(folder(), 'data') });
+    server = site().node(0);
     inbox = await server.createInbox();
   });
-  afterEach(() => server?.end('SIGKILL'));
 
   async function inject(mail: Buffer): Promise<string> {
-    const response = await fetch(`${server.url}/v1/inboxes/${inbox.id}/messages`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${server.key}`, 'content-type': 'message/rfc822' },
-      body: new Uint8Array(mail),
-    });
-    await response.arrayBuffer();
+    const headers = { 'content-type': 'message/rfc822' };
+    const path = `/v1/inboxes/${inbox.id}/messages`;
+    const { status } = await server.api('POST', path, { body: mail, headers });
     // 503 where its fields take longer than the time for a response.
-    expect(response.status).toBeOneOf([201, 503]);
-    type List = { messages: { id: string }[] };
-    const { messages } = await server.getJson<List>(`/v1/inboxes/${inbox.id}/messages?limit=1`);
+    expect(status).toBeOneOf([201, 503]);
+    const { messages } = (await server.api('GET', `${path}?limit=1`)).body;
     return messages[0]?.id ?? '';
   }
 
@@ -89,11 +83,10 @@ describe('a message that takes much memory costs its requests at most, never the
         ['GET', `/v1/inboxes/${inbox.id}/messages?text=needle+in+a+haystack`],
       ];
       for (const [method, path, body] of requests) {
-        const response = await server.request(method, path, body);
-        await response.arrayBuffer();
+        const response = await server.api(method, path, { body });
         expect([path, response.status]).toEqual([path, expect.toBeOneOf([200, 503])]);
       }
-      expect((await server.request('GET', '/healthz')).status).toBe(200);
+      expect((await server.api('GET', '/healthz')).status).toBe(200);
       expect(server.process.exitCode).toBeNull();
     },
     timeLimit(300_000),

@@ -120,11 +120,11 @@ interface Received {
 
 /** The one message of an inbox: readable as soon as the program has ended. */
 async function onlyMessage(server: ServerProcess, { id }: Inbox) {
-  const list = await server.getJson<{ messages: { id: string }[] }>(`/v1/inboxes/${id}/messages`);
-  expect(list.messages).toHaveLength(1);
-  const path = `/v1/inboxes/${id}/messages/${list.messages[0]?.id}`;
-  const message = await server.getJson<Received>(path);
-  const raw = (await server.getBytes(`${path}/raw`)).toString('latin1');
+  const { messages } = (await server.api('GET', `/v1/inboxes/${id}/messages`)).body;
+  expect(messages).toHaveLength(1);
+  const path = `/v1/inboxes/${id}/messages/${messages[0]?.id}`;
+  const message: Received = (await server.api('GET', path)).body;
+  const raw = (await server.api('GET', `${path}/raw`)).body;
   return { message, protocol: /^Received: [^;]* with (\S+) id/s.exec(raw)?.[1] };
 }
 
@@ -139,7 +139,8 @@ async function expectWhole(server: ServerProcess, sender: Sender, message: Recei
   expect(message.codes[0]?.value).toBe('482910');
   expect(message.attachments.map(({ filename }) => filename)).toEqual(sender.attaches ? ['invoice.pdf'] : []);
   for (const { url } of message.attachments) {
-    expect((await server.getBytes(url.slice(server.url.length))).equals(invoice)).toBe(true);
+    const { bytes } = await server.api('GET', url.slice(server.url.length));
+    expect(invoice.equals(bytes)).toBe(true);
   }
 }
 
@@ -207,8 +208,7 @@ for (const one of cases) {
       expect(code, output).not.toBe(0);
       const wait = async () => {
         const path = `/v1/inboxes/${inbox.id}/wait`;
-        const response = await encrypted.request('POST', path, { timeoutSeconds: 0 });
-        return ((await response.json()) as { explanation: object }).explanation;
+        return (await encrypted.api('POST', path, { body: { timeoutSeconds: 0 } })).body.explanation;
       };
       const reason = expect.stringMatching(/^The client (rejected the certificate|closed the connection)/);
       await expect.poll(wait).toMatchObject({ seenCount: 0, failedHandshakes: [{ reason }] });

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { inForm } from '../../support/form.ts';
-import type { Inbox, ServerProcess } from '../../support/server-process.ts';
+import type { ServerProcess } from '../../support/server-process.ts';
 import { MailQueue } from './mail-queue.ts';
 import { POSTGRES, useSite } from './nodes.ts';
 import { allMessages, assertTruth, follow } from './truth.ts';
@@ -29,8 +29,8 @@ describe.skipIf(!POSTGRES)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
     );
     expect(right.greeting).not.toContain('The clock of this machine');
     const shown = async (node: ServerProcess) => {
-      const text = await (await node.request('GET', '/metrics')).text();
-      return Number(/^mayfly_clock_ahead_seconds (\S+)$/m.exec(text)?.[1]);
+      const { body } = await node.api('GET', '/metrics');
+      return Number(/^mayfly_clock_ahead_seconds (\S+)$/m.exec(body)?.[1]);
     };
     // What the query for the time took is in it.
     expect(Math.abs((await shown(ahead)) - AHEAD_MS / 1_000)).toBeLessThan(ERROR_MS / 1_000);
@@ -54,23 +54,21 @@ describe.skipIf(!POSTGRES)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
   });
 
   test('end an inbox at its time, by the clock of either node, and for good', async () => {
-    const inbox = (await (await right.request('POST', '/v1/inboxes', { ttlMinutes: 1 })).json()) as Inbox & {
-      expiresAt: string;
-    };
+    const { body: inbox } = await right.api('POST', '/v1/inboxes', { body: { ttlMinutes: 1 } });
     const path = `/v1/inboxes/${inbox.id}`;
     const left = Date.parse(inbox.expiresAt) - Date.now();
     expect(left).toBeGreaterThan(MINUTE_MS - 5_000);
-    expect((await ahead.request('GET', path)).status).toBe(200);
+    expect((await ahead.api('GET', path)).status).toBe(200);
     // Expiry at once on one node is expiry on the other, whatever its clock says.
     const other = await ahead.createInbox();
-    expect((await ahead.request('POST', `/v1/inboxes/${other.id}/expire`)).status).toBe(204);
+    expect((await ahead.api('POST', `/v1/inboxes/${other.id}/expire`)).status).toBe(204);
     await expect
-      .poll(async () => (await right.request('GET', `/v1/inboxes/${other.id}`)).status, {
+      .poll(async () => (await right.api('GET', `/v1/inboxes/${other.id}`)).status, {
         timeout: AHEAD_MS + 5_000,
       })
       .toBe(410);
     const third = await right.createInbox();
-    expect((await right.request('POST', `/v1/inboxes/${third.id}/expire`)).status).toBe(204);
-    expect((await ahead.request('GET', `/v1/inboxes/${third.id}`)).status).toBe(410);
+    expect((await right.api('POST', `/v1/inboxes/${third.id}/expire`)).status).toBe(204);
+    expect((await ahead.api('GET', `/v1/inboxes/${third.id}`)).status).toBe(410);
   });
 });

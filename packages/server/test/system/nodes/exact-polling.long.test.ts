@@ -23,11 +23,6 @@ const SLOW_MS = 5;
 
 const random = chance();
 
-interface Page {
-  messages: { id: string; subject: string }[];
-  cursor: string;
-}
-
 /** Every message once and in order; says what is missing, and what came twice. */
 function expectSame(seen: readonly string[], truth: readonly string[], what: string): void {
   const missing = truth.filter((id) => !seen.includes(id));
@@ -138,11 +133,11 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
     const waitFor = async (since: string, mailTo: number) => {
       const held = site()
         .node(0)
-        .getJson<Page>(`/v1/inboxes/${inbox.id}/messages?since=${since}&wait=${WAIT_S}`);
+        .api('GET', `/v1/inboxes/${inbox.id}/messages?since=${since}&wait=${WAIT_S}`);
       await pause(200);
       expect(await sendTo(site().node(mailTo).smtpPort, inbox.address)).toMatch(/^250 /);
       const sent = performance.now();
-      const page = await held;
+      const { body: page } = await held;
       expect(page.messages).toHaveLength(1);
       return { cursor: page.cursor, ms: performance.now() - sent };
     };

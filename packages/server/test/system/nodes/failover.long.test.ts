@@ -75,7 +75,7 @@ describe.skipIf(!POSTGRES)(
           await queue.untilMore(1);
           times.push(Math.round(performance.now() - crashed));
           for (const one of site().nodes) {
-            await expect.poll(async () => (await one.request('GET', '/readyz')).status).toBe(200);
+            await expect.poll(async () => (await one.api('GET', '/readyz')).status).toBe(200);
             expect([one.process.exitCode, one.process.signalCode]).toEqual([null, null]);
           }
           if (failover === FAILOVERS) break;

@@ -80,19 +80,19 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
         await site().postgres.stop(random.between(1, 3) === 1 ? 'SIGINT' : 'SIGQUIT');
         const [mail, api, ready] = await Promise.all([
           rejection(),
-          site().node(0).request('POST', '/v1/inboxes'),
-          site().node(1).request('GET', '/readyz'),
+          site().node(0).api('POST', '/v1/inboxes'),
+          site().node(1).api('GET', '/readyz'),
         ]);
         expect(mail).toMatch(/^451 4\.3\.0 /);
         expect([api.status, Number(api.headers.get('retry-after')) > 0]).toEqual([503, true]);
-        expect(await api.json()).toMatchObject({ code: 'unavailable' });
+        expect(api.body).toMatchObject({ code: 'unavailable' });
         expect(ready.status).toBe(503);
-        expect((await site().node(0).request('GET', '/healthz')).status).toBe(200);
+        expect((await site().node(0).api('GET', '/healthz')).status).toBe(200);
         await site().postgres.start();
         const returned = performance.now();
         await queue.untilMore(1);
         times.push(Math.round(performance.now() - returned));
-        await expect.poll(async () => (await site().node(1).request('GET', '/readyz')).status).toBe(200);
+        await expect.poll(async () => (await site().node(1).api('GET', '/readyz')).status).toBe(200);
       }
       await someMails();
       await annotate(
@@ -154,7 +154,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
       changes = (ended ?? 0) + taken.length - before + rows[0].n;
     }
     expect(await rejection()).toMatch(/^451 4\.3\.0 /);
-    expect((await site().node(1).request('POST', '/v1/inboxes')).status).toBe(503);
+    expect((await site().node(1).api('POST', '/v1/inboxes')).status).toBe(503);
     for (const client of taken) await client.end();
     await admin.end();
     await someMails();

@@ -28,7 +28,7 @@ describe.skipIf(!POSTGRES)('a mutant: a database that acknowledges commits befor
     await site().postgres.stop('SIGQUIT');
     await site().postgres.start();
     const node = site().node(0);
-    await expect.poll(async () => (await node.request('GET', '/readyz')).status).toBe(200);
+    await expect.poll(async () => (await node.api('GET', '/readyz')).status).toBe(200);
     await assertTruth(node, inboxes, queue);
   }
 

@@ -27,9 +27,9 @@ const RECEIVED_LINE = /^Received: from [^\r\n]*\r\n\tby [^\r\n]*\r\n\t[^\r\n]*\r
 export async function allMessages(server: ServerProcess, { id }: Inbox): Promise<Summary[]> {
   const messages: Summary[] = [];
   for (let before = '', hasMore = true; hasMore; before = `&before=${messages.at(-1)?.id}`) {
-    const page = await server.getJson<Page>(`/v1/inboxes/${id}/messages?limit=${PAGE}${before}`);
-    messages.push(...page.messages);
-    hasMore = page.hasMore;
+    const page = await server.api('GET', `/v1/inboxes/${id}/messages?limit=${PAGE}${before}`);
+    messages.push(...page.body.messages);
+    hasMore = page.body.hasMore;
   }
   return messages.reverse();
 }
@@ -38,14 +38,12 @@ export async function allMessages(server: ServerProcess, { id }: Inbox): Promise
 async function assertWhole(server: ServerProcess, inbox: Inbox, summary: Summary): Promise<void> {
   const { id, subject, size } = summary;
   const path = `/v1/inboxes/${inbox.id}/messages/${id}`;
-  const [message, raw] = await Promise.all([
-    server.getJson<{ text: string }>(path),
-    server.getBytes(`${path}/raw`),
-  ]);
-  const line = RECEIVED_LINE.exec(raw.toString('latin1', 0, 1000))?.[0] ?? '';
-  const isSame = line !== '' && raw.subarray(line.length).equals(bytesOf(subject));
-  expect({ subject, isSame, size: raw.length }).toEqual({ subject, isSame: true, size });
-  expect(message).toMatchObject({ subject, parseError: null, text: expect.stringContaining(subject) });
+  const [message, raw] = await Promise.all([server.api('GET', path), server.api('GET', `${path}/raw`)]);
+  const bytes = Buffer.from(raw.bytes);
+  const line = RECEIVED_LINE.exec(bytes.toString('latin1', 0, 1000))?.[0] ?? '';
+  const isSame = line !== '' && bytes.subarray(line.length).equals(bytesOf(subject));
+  expect({ subject, isSame, size: bytes.length }).toEqual({ subject, isSame: true, size });
+  expect(message.body).toMatchObject({ subject, parseError: null, text: expect.stringContaining(subject) });
 }
 
 /** Asserts that all messages of an inbox are whole, and that ids and times increase. @returns them, oldest first */
@@ -115,16 +113,15 @@ export async function follow(
     const path = `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=${PAGE}&wait=1`;
     const response = await site
       .node(turn)
-      .request('GET', path)
+      .api('GET', path)
       .catch(() => undefined);
-    const text = await response?.text().catch(() => undefined);
-    if (response?.status !== 200 || text === undefined) {
+    if (response?.status !== 200) {
       // A node that was killed or has no database.
-      if (response) expect(response.status).toBeOneOf([200, 503]);
+      if (response) expect(response.status).toBe(503);
       await pause(50);
       continue;
     }
-    const page: Page = JSON.parse(text);
+    const page: Page = response.body;
     cursor = page.cursor;
     seen.push(...page.messages.map(({ id }) => id).reverse());
     if (isLast) return seen;

@@ -2,7 +2,7 @@
  * deploy/nginx.conf as it is in the repository, in nginx in front of Mayfly. Time is scaled down: 1 s stands
  * for the 60 s after which nginx gives up by default.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -13,16 +13,24 @@ import { STREAM_QUIET_MS } from '../../../src/http/limits.ts';
 import type { Body } from '../../support/api-client.ts';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
 import { useFolder } from '../../support/folder.ts';
-import { freePort } from '../../support/ports.ts';
+import { freePort, startProgram } from '../../support/ports.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { type TestCertificate, testCertificate } from '../../support/tls/test-authority.ts';
-import { CONFIGURATION, DEFAULT_READ_TIMEOUT_S, type Nginx, type NginxOptions, startNginx } from './nginx.ts';
+import { ROOT } from '../docs/code-blocks.ts';
 
 const program = findProgram('openssl') && findProgram('nginx');
 if (!program) reportAbsent('nginx or openssl', 'nginx openssl');
 const absent = program ? '' : ' (skipped: not installed, Debian: apt-get install nginx openssl)';
+const CONFIGURATION = readFileSync(join(ROOT, 'deploy/nginx.conf'), 'utf8');
+/** In place of the 60 s of nginx, for every `location` that does not set its own. */
+const DEFAULT_READ_TIMEOUT_S = 1;
 const LONGER_THAN_DEFAULT_S = DEFAULT_READ_TIMEOUT_S + 1;
 const MIB = 1024 * 1024;
+
+interface Nginx {
+  url: string;
+  stop(): Promise<void>;
+}
 
 interface Call {
   method?: string;
@@ -46,22 +54,37 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
       MAYFLY_HTTP_PORT: String(httpPort),
       MAYFLY_PUBLIC_URL: `https://localhost:${port}`,
     });
-    nginx = await started('exact', { port });
+    nginx = await started('exact', CONFIGURATION, port);
   });
   afterAll(async () => {
     await nginx?.stop();
     await app?.stop();
   });
 
-  function started(name: string, options: Pick<NginxOptions, 'port' | 'edit'>): Promise<Nginx> {
-    mkdirSync(join(folder(), name));
-    return startNginx({
-      program: program ?? '',
-      folder: join(folder(), name),
-      mayfly,
-      certificate,
-      ...options,
-    });
+  /** Starts nginx with a configuration of which only ports and certificate are replaced. */
+  async function started(name: string, configuration = CONFIGURATION, port?: number): Promise<Nginx> {
+    const own = join(folder(), name);
+    mkdirSync(own);
+    const listens = port ?? (await freePort());
+    const site = configuration
+      .replace('listen 443 ssl;', `listen 127.0.0.1:${listens} ssl;`)
+      .replace('127.0.0.1:8025', new URL(mayfly).host)
+      .replace('/etc/ssl/mayfly.example.com/fullchain.pem', certificate.cert)
+      .replace('/etc/ssl/mayfly.example.com/privkey.pem', certificate.key);
+    writeFileSync(join(own, 'mayfly.conf'), site);
+    const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+    const main = [
+      // The worker of a root process would be another user, who cannot write to the folder.
+      process.getuid?.() === 0 ? 'user root;' : '',
+      `daemon off; pid ${own}/nginx.pid; error_log stderr; worker_processes 1;`,
+      'events { worker_connections 256; }',
+      `http { access_log off; proxy_read_timeout ${DEFAULT_READ_TIMEOUT_S}s;`,
+      ...folders.map((what) => `${what}_temp_path ${own}/${what};`),
+      `include ${own}/mayfly.conf; }`,
+    ];
+    writeFileSync(join(own, 'nginx.conf'), main.join('\n'));
+    const args = ['-p', own, '-e', 'stderr', '-c', join(own, 'nginx.conf')];
+    return { url: `https://localhost:${listens}`, stop: await startProgram(program ?? '', args, listens) };
   }
 
   /** A request whose response has begun. */
@@ -92,9 +115,8 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
   test('does not end a wait before its timeout', async () => {
     const { id } = await createInbox();
     const path = `/v1/inboxes/${id}/messages?wait=${LONGER_THAN_DEFAULT_S}`;
-    const withoutTimeouts = await started('no-timeouts', {
-      edit: (configuration) => configuration.replaceAll(/ *proxy_read_timeout .*;\n/g, ''),
-    });
+    const without = CONFIGURATION.replaceAll(/ *proxy_read_timeout .*;\n/g, '');
+    const withoutTimeouts = await started('no-timeouts', without);
     try {
       const [kept, cut] = await Promise.all([call(path), call(path, {}, withoutTimeouts)]);
       expect(kept).toMatchObject({ status: 200, body: { messages: [] } });

@@ -55,7 +55,7 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
       let server = await start();
       const inbox = await server.createInbox();
       const url = `http://127.0.0.1:${receiver.port}/`;
-      webhook = (await (await server.request('POST', '/v1/webhooks', { url })).json()) as TestWebhook;
+      webhook = (await server.api('POST', '/v1/webhooks', { body: { url } })).body as TestWebhook;
       let made = 0;
       const next = () => (made < EVENTS ? { id: `event-${++made}`, to: [inbox.address] } : undefined);
       const queue = new MailQueue(site(), next, SENDERS);
