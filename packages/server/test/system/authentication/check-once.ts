@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { Authenticator } from '../../../src/reading/sender-checks/authenticator.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
-/** Checks the sender of a mail in a process of its own, so that its system calls can be read. */
+/** A process that checks the sender of one mail, for a trace of its system calls. */
 const [nameServer = '', file = ''] = process.argv.slice(2);
 const checking = new Authenticator({
-  // It stands still: under strace, on a busy machine, a check may take longer than its time limit.
+  // A clock that stands still, because a check may exceed its time limit under strace.
   clock: new FakeClock(),
   dnsServers: [nameServer],
   onThreadLost: (error) => {

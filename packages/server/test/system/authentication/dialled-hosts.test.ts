@@ -11,7 +11,7 @@ const SCRIPT = join(import.meta.dirname, 'check-once.ts');
 const CALLS = ['-e', 'trace=connect,sendto,sendmsg,sendmmsg'];
 const stracing = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
 
-/** Where a process turned to by IP, as strace tells it. */
+/** @returns the IP addresses and ports in a trace */
 const dialled = (log: string): string[] => [
   ...new Set(
     [...log.matchAll(/sin6?_port=htons\((\d+)\).*?"([\da-f.:]+)"/g)].map(
@@ -20,7 +20,6 @@ const dialled = (log: string): string[] => [
   ),
 ];
 
-// The title is the clear line where strace is absent or not permitted.
 describe.skipIf(!stracing)(
   'what the check of a sender dials, by strace (skipped where it cannot run)',
   () => {
@@ -47,7 +46,7 @@ describe.skipIf(!stracing)(
           await compose({ ...mail, headers: { 'BIMI-Selector': 'v=BIMI1; s=default' } }, signer),
         );
         const args = ['-f', ...CALLS, '-o', log, process.execPath, SCRIPT, names.address, file];
-        // On a busy machine the name server, which this process runs, may answer too late.
+        // On a busy machine the name server in this process may respond too late.
         await expect
           .poll(async () => JSON.parse((await promisify(execFile)('strace', args)).stdout))
           .toEqual({ spf: 'fail', dkim: 'pass', dmarc: 'pass' });

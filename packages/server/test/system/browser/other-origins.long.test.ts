@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { CHROMIUM, launchBrowser } from './browser.ts';
 
-/** A page that tries, in every way that a browser has, to use the API with the development key. */
+/** The script of a page that tries to use the API with the development key in every way that a browser has. */
 const ATTACK = `async (api) => {
   const results = [];
   const attempt = async (what, init) => {
@@ -46,7 +46,7 @@ describe.skipIf(!CHROMIUM)('a page of another origin in a browser (skipped witho
     }).listen(0, '127.0.0.1');
     await once(page, 'listening');
     ({ port } = page.address() as AddressInfo);
-    // A name of the attacker that leads to this machine.
+    // A domain of the attacker that resolves to this machine.
     browser = await launchBrowser(['--host-resolver-rules=MAP *.evil.example 127.0.0.1']);
   });
   afterAll(async () => {
@@ -54,9 +54,9 @@ describe.skipIf(!CHROMIUM)('a page of another origin in a browser (skipped witho
     page?.close();
   });
 
-  /** What the page of an origin reaches of the API at `api`. */
+  /** @returns the results of the attempts of a page of this origin */
   async function attack(origin: string, api: string): Promise<string[]> {
-    // The page of an attacker has no policy that would hold it back.
+    // The page of an attacker has no Content-Security-Policy.
     const tab = await browser.newPage({ bypassCSP: true });
     await tab.goto(origin);
     const results: string[] = await tab.evaluate(`(${ATTACK})(${JSON.stringify(`${api}/v1/inboxes`)})`);
@@ -78,7 +78,7 @@ describe.skipIf(!CHROMIUM)('a page of another origin in a browser (skipped witho
       for (const result of results) expect(result).toMatch(/: (blocked|0 opaque|40[13] cors)$/);
     }
     expect(await inboxesOf(app)).toEqual([]);
-    // The server was there for all that time.
+    // The server was reachable.
     expect((await app.api('POST', '/v1/inboxes', { as: 'dev' })).status).toBe(201);
     await app.stop();
   });

@@ -10,7 +10,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
   let browser: Browser;
   let page: Page;
   let document: Body;
-  /** URLs that the page requested, and what the browser reported as errors, until it was shown. */
+  /** Requested URLs and errors of the browser until the page was shown. */
   const requested: string[] = [];
   const errors: string[] = [];
 
@@ -23,7 +23,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
     page.on('request', (request) => requested.push(request.url()));
     page.on('requestfailed', (request) => errors.push(`${request.url()} failed`));
     page.on('console', (message) => {
-      // A request that the Content-Security-Policy refuses is an error on the console.
+      // Requests that the Content-Security-Policy blocks are errors on the console.
       if (['error', 'warning'].includes(message.type())) errors.push(message.text());
     });
     page.on('pageerror', (error) => errors.push(error.message));
@@ -42,7 +42,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
   });
 
   test('shows every operation', async () => {
-    // Requests that the server sends are described like those that it receives (OpenAPI 3.1, `webhooks`).
+    // Requests of the server are in `webhooks` (OpenAPI 3.1).
     const described = { ...document.paths, ...document.webhooks };
     const expected = Object.entries<object>(described).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
@@ -97,7 +97,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
     expect(await page.locator('nav li:visible').allTextContents()).toEqual(await entries());
     expect(await page.locator('#found').textContent()).toBe(`${(await entries()).length} of ${all.length}`);
     await page.locator('#setFaults h3').click();
-    // What the search hides is shown again for a link to it.
+    // A link to an operation that the search hides shows all of them again.
     await page.evaluate("location.hash = '#createKey'");
     await expect.poll(entries).toEqual(all);
     expect(await search.inputValue()).toBe('');
@@ -113,7 +113,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
     expect(await example.textContent()).toContain("await inbox.setFaults([{ at: 'data', delayMs: 2000 }]);");
   });
 
-  /** Sends the request that the page offers. @returns the response as it is shown */
+  /** Clicks "Try it" and "Send". @returns the response that is shown */
   async function send(operation: string): Promise<string> {
     const article = page.locator(`#${operation}`);
     await article.getByRole('button', { name: 'Try it' }).click();

@@ -2,7 +2,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
 import { describeConsole, expectAccessible, LOOKS, type Look, signUpMail } from './console.ts';
 
-/** A phone, a tablet, a laptop, and that at 200 % zoom, which halves the pixels that CSS counts. */
+/** A phone, a tablet, a laptop, and the laptop at 200 % zoom, which halves its CSS pixels. */
 const WIDTHS = [390, 768, 1440, 720].flatMap((width) =>
   (['light', 'dark'] as const).map((colorScheme) => ({
     width,
@@ -13,7 +13,7 @@ const WIDTHS = [390, 768, 1440, 720].flatMap((width) =>
 const looks: readonly Look[] = LOOKS;
 
 describeConsole('every screen and state of the console', {}, (site) => {
-  /** Paths by state; each state has words that show when it is reached. */
+  /** Path of each state, and words that are shown in it. */
   let states: Record<string, [path: string, words: string]>;
   beforeAll(async () => {
     const inbox = await site.app.createInbox({ labels: { run: '4711' } });
@@ -67,7 +67,7 @@ ${html}
     'has no finding of axe and no sideways scrolling, $width px wide and $colorScheme',
     async (look) => {
       const { page, open } = await site.openConsole(look);
-      // The short form tries each state in one of the two looks.
+      // The short form checks each state in one of the two looks.
       const tried = Object.entries(states).filter(
         (_, index) => inForm(false, true) || index % 2 === looks.indexOf(look),
       );

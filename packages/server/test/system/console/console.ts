@@ -6,7 +6,7 @@ import type { Overrides } from '../../../src/app.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
 
-/** Themes and widths in which every screen has to work. */
+/** Combinations of theme and width that every screen supports. */
 export const LOOKS = [
   { width: 1280, height: 800, colorScheme: 'light' },
   { width: 360, height: 740, colorScheme: 'dark' },
@@ -17,18 +17,18 @@ export type Look = Pick<(typeof LOOKS)[number], 'colorScheme'> & { width: number
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** A page of the console, and what the browser complained about: errors, refusals by a policy, failed requests. */
+/** A page of the console. `complaints` are errors and violations of policies. */
 export interface Console {
   context: BrowserContext;
   page: Page;
   complaints: string[];
-  /** Shows a screen by its path below /console. */
+  /** Navigates to a path below /console. */
   open(path: string): Promise<void>;
 }
 
 const HELP = 'Content Security Policy|Trusted ?Type|Uncaught|is not a function|undefined';
 
-/** Opens the console in a browser of its own. @param as signs in with this credential; null does not */
+/** Opens the console in a new browser context. @param as the credential to sign in with; null does not sign in */
 export async function openConsole(
   browser: Browser,
   app: Pick<TestApp, 'url'>,
@@ -38,12 +38,12 @@ export async function openConsole(
 ): Promise<Console> {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme, ...options });
   const page = await context.newPage();
-  // Long for a busy machine, and short enough for a failure to name what it waited for.
+  // Shorter than the timeout of a test, so that a failure names the element.
   page.setDefaultTimeout(60_000);
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
-    // A frame with a mail is refused what it may not have; that is not the page of the console.
+    // The browser blocks requests of previews, which are not errors of the console.
     if (message.type() === 'error' && message.location().url.includes('/preview/')) return;
     if (message.type() === 'error' && new RegExp(HELP).test(message.text())) complaints.push(message.text());
   });
@@ -58,25 +58,25 @@ export async function openConsole(
   };
 }
 
-/** A server, a browser and the pages that the cases of a `describe` open. */
+/** A server and a browser for the cases of a `describe`. */
 export interface Site {
   readonly app: TestApp;
   readonly browser: Browser;
-  /** As {@link openConsole}. After the case the page is closed, and the browser must not have complained. */
+  /** As {@link openConsole}. After the case the page is closed, and must have no complaints. */
   openConsole(look?: Look, as?: string | null, app?: Pick<TestApp, 'url'>): Promise<Console>;
-  /** As `openConsole`, and shows a screen by its path below /console. */
+  /** As `openConsole`, and navigates to a path below /console. */
   show(path: string, look?: Look, as?: string | null, app?: Pick<TestApp, 'url'>): Promise<Console>;
-  /** A new inbox with mails, oldest first; each as for `inject`. */
+  /** Creates an inbox with mails, oldest first, as for `inject`. */
   inboxWith(...mails: string[]): ReturnType<TestApp['createInbox']>;
-  /** A new inbox with a {@link signUpMail}. */
+  /** Creates an inbox with a {@link signUpMail}. */
   inboxWithSignUp(options?: object): ReturnType<TestApp['createInbox']>;
-  /** Puts a mail into an inbox: its source, or a subject. @returns its id */
+  /** Stores a mail. @param mail its source, or a subject @returns its id */
   inject(inboxId: string, mail: string): Promise<string>;
-  /** Subjects of the messages of an inbox, newest first. */
+  /** @returns the subjects of the messages of an inbox, newest first */
   subjects(inboxId: string, query?: string): Promise<string[]>;
 }
 
-/** Runs cases with a server and a browser that they share. */
+/** Runs cases that share a server and a browser. */
 export function describeConsole(
   name: string,
   env: Record<string, string>,
@@ -142,20 +142,20 @@ export function describeConsole(
   });
 }
 
-/** Texts for the numbers from 0. */
+/** @returns texts for the numbers from 0 */
 export const numbered = (count: number, text: (n: number) => string): string[] =>
   Array.from({ length: count }, (_, n) => text(n));
 
-/** Lets everybody sign up, under a plan whose limits the console does not reach. */
+/** Allows sign-up, with a plan without limits. */
 export const SIGN_UP = {
   MAYFLY_PLANS: JSON.stringify({ free: { maxLiveInboxes: null, requestsPerSecond: null, burst: null } }),
   MAYFLY_SIGNUP_PLAN: 'free',
 };
 
-/** The row of a message or an inbox in a list. */
+/** @returns the row of a message or an inbox in a list */
 export const row = (page: Page, text: string) => page.getByRole('link', { name: new RegExp(text) });
 
-/** For what the element with the focus says. */
+/** @returns an assertion on the text of the focused element */
 export const focused = (page: Page) => expect.poll(() => page.locator(':focus').textContent());
 
 interface Violation {
@@ -163,7 +163,7 @@ interface Violation {
   nodes: { target: string[]; failureSummary: string }[];
 }
 
-/** Holds the page to axe, and to its width: nothing may make it scroll sideways. */
+/** Asserts that axe finds no violation and that the page does not scroll horizontally. */
 export async function expectAccessible(page: Page, state: string): Promise<void> {
   await page.evaluate(AXE);
   const violations = (await page.evaluate(
@@ -177,7 +177,7 @@ export async function expectAccessible(page: Page, state: string): Promise<void>
   expect({ state, overflow }).toEqual({ state, overflow: 0 });
 }
 
-/** A sign-up mail with a code, a link, an attachment and HTML. */
+/** @returns a sign-up mail with a code, a link, an attachment and HTML */
 export const signUpMail = (to: string, code = '482913') => ({
   from: 'Shop <no-reply@shop.example>',
   to,

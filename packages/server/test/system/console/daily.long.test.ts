@@ -13,14 +13,14 @@ import {
   signUpMail,
 } from './console.ts';
 
-/** More than one page of a list, and than one request of the API returns. */
+/** More messages than a page of a list, and than the API returns at once. */
 const MANY = 230;
 
-/** Clicks into the shown mail, and resolves when the page has the keyboard back: its frame is a process of its own. */
+/** Clicks into the shown mail, and waits until its frame, which is another process, has returned the focus. */
 async function clickIntoMail(page: Page): Promise<void> {
   const text = page.frameLocator('iframe').getByText('Welcome');
   await text.waitFor();
-  // As text, because the types of the DOM are not those of a test.
+  // Code as text, because tests are compiled without the types of the DOM.
   const back = await page.evaluateHandle<{ promise: Promise<void> }>(`(() => {
     const { promise, resolve } = Promise.withResolvers();
     document.addEventListener('focusin', ({ target }) => {
@@ -45,13 +45,13 @@ describeConsole('the console with a sink', ENV, (site) => {
     await page.getByText('Enter goes to the first result').waitFor();
     await page.keyboard.type('red');
     await page.getByText('2 of 4', { exact: true }).waitFor();
-    // The help does not lie over what was found.
+    // The help does not cover the results.
     await page.getByText('Enter goes to the first result').waitFor({ state: 'hidden' });
     await page.keyboard.press('Enter');
     await focused(page).toContain('red two');
     await page.keyboard.press('j');
     await focused(page).toContain('red one');
-    // An operator that has no value yet is no search.
+    // An operator without a value is not searched.
     await page.getByLabel('Search messages').fill('subject:');
     await page.getByLabel('Search messages').fill('subject:blue');
     await page.getByText('1 of 4', { exact: true }).waitFor();
@@ -60,7 +60,7 @@ describeConsole('the console with a sink', ENV, (site) => {
   it('keeps letters that are typed while the search for the former ones begins', async () => {
     const inbox = await site.inboxWith('red', 'rose');
     const { page } = await site.openConsole();
-    // Whenever a search begins, the next letter is typed.
+    // The next letter is typed whenever a search begins.
     await page.addInitScript(`
     const { replaceState } = history;
     history.replaceState = (state, title, url) => {
@@ -144,7 +144,7 @@ describeConsole('the console with a sink', ENV, (site) => {
   });
 
   it('shows what was not read, in all tabs, and whom a mail of the sink was sent to', async () => {
-    // As a blind copy: the header names somebody else.
+    // A blind copy, for which the header has another recipient.
     const envelope = { from: 'no-reply@shop.example', to: 'somebody.else@mayfly.test' };
     await site.app.send({ ...signUpMail('all@shop.example'), subject: 'for the sink', envelope });
     const { body } = await site.app.api('GET', '/v1/inboxes?label.mayfly=sink');
@@ -158,7 +158,7 @@ describeConsole('the console with a sink', ENV, (site) => {
     await page.getByRole('heading', { name: 'for the sink' }).waitFor();
     await row(second, 'Unread.*for the sink').waitFor({ state: 'detached' });
     await row(second, 'for the sink').waitFor();
-    // e marks it as unread again, and it stays so while it is shown.
+    // e marks it as unread, and it stays unread while it is shown.
     await page.keyboard.press('e');
     await row(second, 'Unread.*for the sink').waitFor();
   });
@@ -184,7 +184,7 @@ describeConsole('the console with a sink', ENV, (site) => {
       ['lunch.ics', 'Lunch, outside'],
       ['lunch.ics', '2026-03-04 05:06 UTC'],
       ['page.html', '<script>alert(1)</script>'],
-      // The engine without windows has no viewer.
+      // The browser without windows has no viewer for PDF.
       ['terms.pdf', 'no viewer for PDF'],
     ];
     for (const [file, text] of shown) {
@@ -215,7 +215,7 @@ describeConsole('the console with a sink', ENV, (site) => {
       await row(page, 'Please confirm').click();
       await page.getByRole('button', { name: /^terms.pdf/ }).click();
       await page.locator('iframe[src^="blob:"]').waitFor();
-      // The viewer is a page of the browser's own, apart from the console.
+      // The viewer is an extension of the browser.
       const viewers = () => page.frames().filter((frame) => frame.url().startsWith('chrome-extension:'));
       await expect.poll(() => viewers().length).toBe(1);
       await page.getByRole('button', { name: 'Close' }).click();
@@ -295,13 +295,13 @@ describeConsole('the console with a sink', ENV, (site) => {
     await page.getByText('No inbox matches').waitFor();
     await page.getByRole('button', { name: 'Show all inboxes' }).click();
     await page.getByText(/^400\+ live inboxes/).waitFor();
-    // The palette finds an inbox that is not in its first page.
+    // The palette finds an inbox that is not in the first page.
     await page.keyboard.press('Control+k');
     await page.keyboard.type('oldest-of');
     await page.getByRole('option', { name: new RegExp(oldest.address) }).waitFor();
   });
 
-  /** Calls `work` so many times, some at once. */
+  /** Calls `work` `count` times, some of them concurrently. */
   async function times<T>(count: number, work: (n: number) => Promise<T>): Promise<T[]> {
     const results: T[] = [];
     while (results.length < count) {
@@ -328,7 +328,7 @@ describeConsole('the console with a sink', ENV, (site) => {
     await expect.poll(() => rows.count()).toBe(MANY);
     expect(await page.getByRole('button', { name: 'Show older deliveries' }).count()).toBe(0);
 
-    // It cancels what is pending, which is not what one expects of a pause.
+    // The dialog warns that pausing cancels pending deliveries.
     await page.getByRole('button', { name: 'Pause', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Pause the webhook' });
     await dialog.getByText(/Pending deliveries are cancelled/).waitFor();

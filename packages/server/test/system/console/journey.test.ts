@@ -8,7 +8,7 @@ describeConsole('the console in a browser', {}, (site) => {
     'from signing in to deleting a mail, $width px wide and $colorScheme',
     async (look) => {
       const { page } = await site.openConsole(look, null);
-      // A pasted link comes back after signing in.
+      // The linked page is shown after signing in.
       await page.goto(`${site.app.url}/console/inboxes?new=1`);
       await page.getByLabel('API key or read token').fill('mfk_wrong');
       await page.keyboard.press('Enter');

@@ -14,8 +14,8 @@ const KIB = 1024;
 const HOUR_MS = 3_600_000;
 
 /**
- * Presses keys one after the other without a frame or a response between them, as a script or somebody quick does on
- * a slow machine. As text, because the types of the DOM are not those of a test.
+ * Presses keys without a frame or a response between them, as a fast user does on a slow machine. The code is text,
+ * because tests are compiled without the types of the DOM.
  */
 const quickly = (page: Page, keys: readonly string[]): Promise<unknown> =>
   page.evaluate(`(async () => {
@@ -29,12 +29,12 @@ const quickly = (page: Page, keys: readonly string[]): Promise<unknown> =>
           target.dispatchEvent(new InputEvent('input', { bubbles: true }));
         }
       }
-      // What is rendered in microtasks is rendered; no frame comes between.
+      // Microtasks run, so that the page renders, but no frame is painted.
       for (let turn = 0; turn < 50; turn++) await null;
     }
   })()`);
 
-/** Holds requests of a page back. @returns lets them go */
+/** Delays requests of a page. @returns a function that sends them */
 async function hold(page: Page, method: string, what: RegExp): Promise<() => void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   await page.route(what, async (route) => {
@@ -48,13 +48,13 @@ describeConsole('the console of an account without settings', {}, (site) => {
   it('shows each attempt to send as it happens, until the first mail is there with its code', async () => {
     const { page, open } = await site.show('/', LOOKS[1]);
     await page.getByText('Listening').waitFor();
-    // Host and port of this server, and code for a framework that is chosen.
+    // Host and port of this server, and code for the selected framework.
     await page.getByText(`${site.app.smtp.host}:${site.app.smtp.port}`, { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Django' }).click();
     await page.getByText(`EMAIL_PORT = ${site.app.smtp.port}`).waitFor();
     await expectAccessible(page, 'listening');
     await page.getByRole('button', { name: 'A fresh inbox' }).click();
-    // A client that leaves without a mail is told of too.
+    // A client that disconnects without a mail is shown too.
     const client = connect(site.app.smtp.port, site.app.smtp.host);
     client.once('data', () => client.end('EHLO site.app.example\r\nQUIT\r\n'));
     await page.getByText(/connected and left without naming a recipient/).waitFor();
@@ -69,7 +69,7 @@ describeConsole('the console of an account without settings', {}, (site) => {
     await expectAccessible(page, 'listening, with mail');
     await page.getByRole('button', { name: 'Show all mail' }).click();
     await page.getByRole('link', { name: /Confirm your e-mail address/ }).waitFor();
-    // With mail, the same address shows the list at once.
+    // With mail, the same path shows the list.
     await open('/');
     await page.getByRole('link', { name: /Confirm your e-mail address/ }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/console/live');
@@ -96,7 +96,7 @@ describeConsole('the console of an account without settings', {}, (site) => {
     await page.getByText('Copied code 515151').waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Welcome, Ada' }).waitFor();
-    // A code is a word as any other, and x is a letter until an arrow key was pressed.
+    // Codes can be searched; x copies a code only after an arrow key.
     await find('626262');
     await page.getByRole('option', { name: /Welcome, Bob/ }).waitFor();
     await field.pressSequentially('x');
@@ -139,7 +139,7 @@ describeConsole('the console of an account without settings', {}, (site) => {
       await page.locator('.pane-list .window').evaluate((box, to) => {
         box.scrollTop = to;
       }, top);
-      // On a busy machine the rows of a place come after one has scrolled there.
+      // On a busy machine the rows are rendered a while after scrolling.
       await expect.poll(() => page.evaluate(isCovered)).toBe(true);
       for (const text of await page.locator('.pane-list li').allTextContents()) {
         const subject = /mail \d{5}/.exec(text)?.[0] ?? '';
@@ -165,7 +165,7 @@ describeConsole('the console of an account without settings', {}, (site) => {
       const held = Promise.withResolvers<void>();
       const hold = async (route: Route): Promise<void> => {
         const response = await route.fetch();
-        // The stream is open, and the response was made before the message came.
+        // The response was made before the message arrived, and the stream is open.
         await page.getByText('Live', { exact: true }).last().waitFor();
         await site.inject(inbox.id, subject);
         await page.waitForTimeout(300);
@@ -276,7 +276,7 @@ describeConsole('the console of an account without settings', {}, (site) => {
     await page.getByRole('heading', { name: 'the oldest' }).waitFor();
     const row = page.locator('.pane-list a[aria-current=true]');
     await expect.poll(() => row.textContent()).toContain('the oldest');
-    // In sight, not only in the page.
+    // Visible, not only in the DOM.
     const isInSight = `(() => {
     const row = document.querySelector('.pane-list a[aria-current=true]').getBoundingClientRect();
     return row.top >= 0 && row.bottom <= innerHeight;
@@ -465,7 +465,7 @@ describe('the built console', () => {
   it('never makes markup of text', () => {
     for (const name of readdirSync(join(DIST, 'assets')).filter((one) => one.endsWith('.js'))) {
       const code = readFileSync(join(DIST, 'assets', name), 'utf8');
-      // Preact has the property in it; the console never gives it.
+      // Preact contains the property; the console never sets it.
       expect(code).not.toMatch(/dangerouslySetInnerHTML:|\.innerHTML=(?!\w+&&|\w+\.__html|\w+\|\||"")/);
     }
   });

@@ -11,15 +11,15 @@ import { launchBrowser } from '../browser/browser.ts';
 import { type Console, describeConsole, LOOKS, openConsole } from './console.ts';
 import hostile from './hostile-html.json' with { type: 'json' };
 
-/** What a mail may contain to run a script or to tell its sender that it was opened; `C` is the canary's URL. */
+/** HTML that tries to run a script or to request something; `C` is the URL of a server that counts requests. */
 const HOSTILE: Record<string, string> = hostile.shown;
-/** What somebody may click in a mail, the attribute `id` of the element first. None may change the console's page. */
+/** HTML with an element to click, which has the first `id`. No click may change the page of the console. */
 const CLICKED: Record<string, string> = hostile.clicked;
 
-/** How long a preview may take to load, milliseconds. */
+/** Time limit for a preview to load, milliseconds. */
 const LOADED_MS = 2_000;
 
-/** Ten pixels wide. */
+/** An image that is ten pixels wide. */
 const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FAAhKDveksOjmAAAAAElFTkSuQmCC';
 
@@ -41,7 +41,7 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     canary?.close();
   });
 
-  /** Puts a mail with this HTML into the inbox. @returns the path of its preview */
+  /** Stores a mail with this HTML. @returns the URL of its preview */
   async function previewOf(html: string, remoteContent = false): Promise<string> {
     const body = `Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/html; charset=utf-8\r\n\r\n${html.replaceAll('C/', `${canaryUrl}/`).replaceAll('"C"', `"${canaryUrl}"`)}\r\n`;
     const path = `/v1/inboxes/${inbox.id}/messages/${await site.inject(inbox.id, body)}/preview`;
@@ -56,7 +56,7 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     return `/inboxes/${id}/messages/${body.messages[0].id}`;
   }
 
-  /** Shows previews in frames as the console has them, on a page of the console's origin. */
+  /** Shows previews in frames on a page of the console's origin. */
   async function show(page: Page, urls: readonly string[], sandbox: string | null): Promise<void> {
     await page.evaluate(
       `(async () => {
@@ -68,16 +68,16 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
           frame.onload = done;
           frame.src = url;
           document.body.append(frame);
-          // Some are blocked, and say nothing.
+          // Blocked frames have no load event.
           setTimeout(done, ${LOADED_MS});
         })));
       })()`,
     );
-    // Time for what a page does after it is loaded: refreshes, fonts, timers.
+    // Time for refreshes, fonts and timers after the load event.
     await page.waitForTimeout(400);
   }
 
-  /** A page of the console that has little in it. */
+  /** Opens a page of the console with little content. */
   async function openDomains(): Promise<Console> {
     const shown = await site.openConsole();
     await shown.open('/domains');
@@ -93,13 +93,13 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     await show(page, urls, CONSOLE_SANDBOX);
     expect(heard).toEqual([]);
     expect(await page.evaluate('[window.ran ?? 0, location.pathname]')).toEqual([0, '/console/domains']);
-    // The frames show what is left; their origin is opaque.
+    // The frames have an opaque origin.
     const frames = page.frames().slice(1);
     expect(frames.length).toBeGreaterThanOrEqual(urls.length);
-    // One that is still loading on a busy machine cannot be read until it is there.
+    // On a busy machine a frame may still be loading.
     const origins = () => Promise.all(frames.map((frame) => frame.evaluate('self.origin')));
     await expect.poll(async () => [...new Set(await origins())]).toEqual(['null']);
-    // They are what the browser refused to the mail.
+    // These are the requests of the mail that the browser blocked.
     complaints.length = 0;
   });
 
@@ -111,7 +111,7 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     await page.getByText('MX').first().waitFor();
     const names = ['hints', 'prefetch control'].map((name) => previewOf(HOSTILE[name] ?? ''));
     await show(page, await Promise.all(names), CONSOLE_SANDBOX);
-    // The log does show a name that is resolved.
+    // The log does contain names that are resolved.
     const asked = page.waitForEvent('requestfailed', (request) =>
       request.url().includes('control.canary.test'),
     );
@@ -131,7 +131,7 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     const { page, context } = await openDomains();
     const downloads: string[] = [];
     page.on('download', (download) => downloads.push(download.url()));
-    // Another host than that of the console: cookies know no ports.
+    // Another host name than that of the console, because cookies ignore ports.
     const elsewhere = canaryUrl.replace('127.0.0.1', 'localhost');
     for (const [name, given] of Object.entries(CLICKED)) {
       const html = given.replaceAll('C/', `${elsewhere}/`);
@@ -144,14 +144,14 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
       for (const other of context.pages()) {
         if (other === page) continue;
         await other.waitForLoadState();
-        // A new tab cannot reach the page that it was opened from.
+        // A new tab has no access to its opener.
         expect([name, await other.evaluate('window.opener')]).toEqual([name, null]);
         expect([name, /^(file|vscode|blob|data):/.test(other.url())]).toEqual([name, false]);
         await other.close();
       }
     }
     expect(downloads).toEqual([]);
-    // A form sends nothing; a link does what it says, in a new tab and without the session.
+    // A form sends nothing; a link opens a new tab and sends no cookie.
     expect(heard.filter((one) => /form|mayfly/.test(one))).toEqual([]);
     heard.length = 0;
   });
@@ -172,7 +172,7 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     const { url } = (await site.app.api('POST', `/v1${path}/preview`, { body: {} })).body;
     const html = await (await fetch(url)).text();
     expect(html.length).toBeLessThan(1_000);
-    // SVG and HTML of a mail never become part of the page.
+    // SVG and HTML of a mail are not embedded in the page.
     expect(html).not.toContain('data:');
   });
 
@@ -180,12 +180,12 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     const { page, complaints } = await openDomains();
     const scripts = ['script', 'event handlers', 'frame with a script', 'svg', 'form', 'refresh'];
     const urls = await Promise.all(scripts.map((name) => previewOf(HOSTILE[name] ?? '')));
-    // The policy alone: a frame without a sandbox.
+    // The policy alone, with a frame that has no sandbox.
     const all = await Promise.all(Object.values(HOSTILE).map((html) => previewOf(html)));
     await show(page, all, null);
     expect(heard).toEqual([]);
     expect(await page.evaluate('window.ran')).toBeUndefined();
-    // The frame alone: the response without its policy.
+    // The sandbox alone, with responses that have no policy.
     await page.route('**/preview/**', async (route) => {
       const response = await route.fetch();
       const { 'content-security-policy': _, ...headers } = response.headers();
@@ -200,11 +200,11 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
       (one) => /script|on(error|load)|svg|srcdoc/.test(one) && !/script\.js|svg-image/.test(one),
     );
     expect(ran).toEqual([]);
-    // Without both the mail does run: the payloads are real.
+    // Without both, the script of the mail does run.
     await show(page, urls.slice(0, 1), null);
     await expect.poll(() => page.evaluate('window.ran')).toBe(1);
     heard.length = 0;
-    // They are what the browser refused to the mail.
+    // These are the requests of the mail that the browser blocked.
     complaints.length = 0;
   });
 
@@ -257,7 +257,7 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
       '<!DOCTYPE html><style>:root { color-scheme: light dark } p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>',
       [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(PNG, 'base64') }],
     );
-    // The scheme that the browser emulates for a test would hide that of the frame.
+    // Without an emulated color scheme, which would hide that of the frame.
     const options = { colorScheme: null };
     const { page, open, complaints, context } = await openConsole(
       ...([site.browser, site.app, LOOKS[0], TEST_KEY, options] as const),

@@ -4,14 +4,14 @@ import { inForm } from '../../support/form.ts';
 import type { TestApp } from '../../support/start-app.ts';
 import { describeConsole, expectAccessible, LOOKS, signUpMail } from './console.ts';
 
-/** A screen with a list: where it is, which request it shows, and words of its result. */
+/** A screen with a list: its path, the request for the list, and words of the list. */
 interface Listing {
   path: string;
   request: RegExp;
   words: string;
 }
 
-/** The verbs that change something; who only reads is shown none. */
+/** Names of buttons that change something, which keys with the scope `read` do not see. */
 const VERBS =
   /^(New|Create|Register|Delete|Revoke|Extend|Expire|Empty|Pause$|Enable|Replay|Send|Run now|Import|A fresh)/i;
 const MONTH = 40;
@@ -62,13 +62,13 @@ describeConsole('the states of a screen', ENV, (site) => {
     };
   });
 
-  /** Gives the browser these responses instead of the server's, until the returned function is called. */
+  /** Replaces responses of the server. @returns a function that ends this */
   async function instead(page: Page, request: RegExp, respond: (route: Route) => Promise<void>) {
     await page.route(request, respond);
     return () => page.unroute(request, respond);
   }
 
-  /** The short form tries each screen in some of the states, the long form in all. */
+  /** @returns the screens to check in a state: some in the short form, all in the long form */
   const tried = (state: number) =>
     Object.entries(listings).filter((_, index) => inForm(index % 8 === state, true));
 
@@ -111,7 +111,7 @@ describeConsole('the states of a screen', ENV, (site) => {
 
   it('out of date: the list stays, with a line that says so, until it could be loaded again', async () => {
     const { page, open } = await site.openConsole();
-    // A page that intercepts from its start: one that begins to later may still get a response past the route.
+    // Interception must begin with the page, or a response could still bypass a route that is added later.
     await page.route(/\/v1\//, (route) => route.continue());
     for (const [name, { path, request, words }] of tried(2)) {
       await open(path);
@@ -151,7 +151,7 @@ describeConsole('the states of a screen', ENV, (site) => {
       await open(path);
       await page.getByText(words).first().waitFor();
       const verbs = await page.locator('main').getByRole('button', { name: VERBS }).allTextContents();
-      // Live can be paused: that changes nothing on the server.
+      // Pausing Live changes nothing on the server.
       expect({ name, verbs }).toEqual({ name, verbs: name === 'live' ? ['Pause'] : [] });
     }
   });

@@ -3,7 +3,7 @@ import { MINUTE_MS, systemClock } from '../../../src/clock.ts';
 import type { Body } from '../../support/api-client.ts';
 import { describeConsole, expectAccessible, signUpMail } from './console.ts';
 
-/** Causes of a failed wait with texts as in test/waits/situations, the sentence that is shown of each, and the button. */
+/** The button and the first sentence for each cause of a failed wait; texts as in test/waits/situations. */
 const CASES: [button: string, code: string, sentence: string, rest?: string][] = [
   ['Compare the SMTP settings', 'nothing_connected', 'No client connected to the SMTP server', ': check it.'],
   ['Compare the SMTP settings', 'left_without_recipient', 'A client connected and left after EHLO.'],

@@ -96,7 +96,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await other.page.getByText('No inbox has this address: the sink takes its mail').waitFor();
     await other.page.getByRole('link', { name: 'Show the mail for this address' }).click();
     await other.page.getByRole('link', { name: /Please confirm your address/ }).waitFor();
-    // The search field says what the address of the page says, also when that changes.
+    // The search field follows the URL.
     const search = other.page.getByLabel('Search messages');
     expect(await search.inputValue()).toBe('to:nobody.takes.it@mayfly.test');
     await search.fill('Subject:nothing');
@@ -135,7 +135,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     expect(page.url()).not.toContain('mft_');
     await open('/keys');
     await page.waitForURL(new RegExp(`/inboxes/${inbox.id}$`));
-    // New mail arrives here too.
+    // New mail is shown too.
     await site.app.send({ ...signUpMail(inbox.address), subject: 'A second one' });
     await page.getByRole('link', { name: /A second one/ }).waitFor();
   });
@@ -219,7 +219,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     expect(outcomes.rules).toMatchObject([{ outcome: 'bounce', left: 1 }]);
   });
 
-  /** Makes the page believe that it is hidden, or shown again. */
+  /** Emulates that the page is hidden or shown. */
   const setHidden = (page: Page, isHidden: boolean) =>
     page.evaluate(
       `Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} });
@@ -250,7 +250,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     const { context, page } = await site.show(`/inboxes/${inbox.id}`);
     await page.getByText('Waiting for the first mail').waitFor();
     await page.getByText('Live', { exact: true }).last().waitFor();
-    // The session ends when the verb is sent: if it ended before, another request of the page could find that first.
+    // The session ends only with this request, because another request of the page could notice it before.
     await page.route('**/v1/inboxes/*', async (route) => {
       if (route.request().method() === 'PATCH') await context.clearCookies();
       await route.continue();
@@ -268,7 +268,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     const { page, open } = await site.openConsole();
     await page.clock.install();
     await open(`/inboxes/${inbox.id}`);
-    // From then on the page knows when that is.
+    // The page knows the time of expiry now.
     await page
       .getByText(/\d s left/)
       .first()
@@ -289,7 +289,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await row(page, 'three').waitFor();
     await page.keyboard.press('j');
     await page.keyboard.press('Delete');
-    // The focus goes on to the next row.
+    // The focus moves to the next row.
     await expect.poll(() => page.locator(':focus').textContent()).toContain('two');
     await page.keyboard.press('Delete');
     await page.getByText('The message is deleted').nth(1).waitFor();
@@ -299,7 +299,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await page.clock.fastForward(6_000);
     await expect.poll(() => site.subjects(inbox.id)).toEqual(['two', 'one']);
     await page.getByText('2 mails', { exact: true }).waitFor();
-    // An inbox that is deleted from its own screen is not in the list to which that leads.
+    // Deleting an inbox leads to the list, which does not contain it.
     await page.getByRole('button', { name: 'Delete the inbox' }).click();
     await page.getByRole('heading', { level: 1, name: 'Inboxes' }).waitFor();
     await row(page, inbox.address).waitFor({ state: 'detached' });
@@ -388,7 +388,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await taken;
     await site.inject(inbox.id, 'to both');
     for (const page of [first, second]) await row(page, 'to both').waitFor();
-    // Both are hidden, and the first is shown again: it has what came meanwhile.
+    // Both are hidden; the first one, shown again, has the mail that arrived meanwhile.
     const counting = Promise.race(
       [first, second].map((page) => page.waitForRequest((request) => request.url().includes('wait=60'))),
     );
@@ -410,7 +410,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await row(page, 'number 119').waitFor();
     await page.keyboard.press('p');
     await page.keyboard.press('End');
-    // The first page has 50; End goes to the last row of all when they are loaded.
+    // The first page of the list has 50 rows; End loads the others and moves to the last one.
     const isAtEnd = `(() => {
     const row = document.activeElement.closest('li');
     const [size, at] = ['aria-setsize', 'aria-posinset'].map((name) => Number(row?.getAttribute(name)));
@@ -442,7 +442,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await page.getByText('1 mail', { exact: true }).waitFor();
     expect(requests).toBeLessThanOrEqual(1);
 
-    // Nothing listens there: attempts go on for hours.
+    // Nothing listens there, so attempts are repeated for hours.
     const { body: webhook } = await site.app.api('POST', '/v1/webhooks', {
       body: { url: 'http://127.0.0.1:8099/mail' },
     });

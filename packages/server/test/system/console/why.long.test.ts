@@ -10,10 +10,10 @@ describeConsole('after a failed test', {}, (site) => {
     mayfly = new Mayfly({ url: site.app.url, apiKey: TEST_KEY });
   });
 
-  /** The address that a failed wait prints, below /console. */
+  /** @returns the path below /console that the error of a failed wait contains */
   const pathOf = (error: unknown): string =>
     /Look: \S+\/console(\S+)/.exec((error as WaitTimeoutError).message)?.[1] ?? '';
-  /** Pastes into the field of the condition "text". @returns whether the page leaves the paste to the browser */
+  /** Pastes into the field of the condition "text". @returns true if the page does not handle the paste */
   const paste = (page: Page, text: string) =>
     page.evaluate(`(() => {
       const clipboardData = new DataTransfer();
@@ -30,11 +30,11 @@ describeConsole('after a failed test', {}, (site) => {
       .catch((failure: unknown) => failure);
     const { page, open } = await site.show(pathOf(error));
     await page.getByText('1 message arrived; none has "invoice" in its subject').first().waitFor();
-    // The conditions are those of the wait: one of the two is met.
+    // Of the two conditions of the wait, one is met.
     await page.getByText('expected invoice').waitFor();
     expect(await page.getByText(/expected a code/).count()).toBe(0);
     await expectAccessible(page, 'why, from a link');
-    // Mail that comes later does not change what the link shows.
+    // Later mail does not change what the link shows.
     await site.app.send({ ...signUpMail(inbox.address), subject: 'Your invoice' });
     await page.reload();
     await page.getByText('1 message arrived; none has "invoice" in its subject').first().waitFor();
@@ -64,7 +64,7 @@ describeConsole('after a failed test', {}, (site) => {
     const { page, open } = await site.show(`/inboxes/${inbox.id}/why`, LOOKS[1]);
     await page.waitForURL(/why\?subject=second/);
     await page.getByText('none has "second" in its subject').first().waitFor();
-    // The answer is not below a form that fills the phone.
+    // The form is closed, so that the answer is visible on a phone.
     expect(await page.getByLabel('Subject').isVisible()).toBe(false);
     await page.getByText('What the test waits for').click();
     await page.getByLabel('Subject').fill('confirm');
@@ -88,7 +88,7 @@ describeConsole('after a failed test', {}, (site) => {
     for (const address of ['nwe.points', 'newpoints', 'new.point', 'n.points'])
       await site.app.send(signUpMail(`${address}@mayfly.test`)).catch(() => undefined);
     const { page, open } = await site.show(String(await waiting), LOOKS[1]);
-    // The letter that differs least is the first guess; the less similar ones are folded.
+    // The most similar address is shown; less similar ones are folded.
     await page.getByRole('heading', { name: 'Sent to new.point@mayfly.test, and refused.' }).waitFor();
     expect(await page.locator('.time-axis .axis-line li').count()).toBe(4);
     await page.getByText('1 less similar').click();
@@ -96,7 +96,7 @@ describeConsole('after a failed test', {}, (site) => {
     await page.getByText('Copied the address').waitFor();
     await expectAccessible(page, 'verdict, similar address');
 
-    // It came before the wait began.
+    // The mail arrived before `since`.
     const second = await mayfly.createInbox();
     await site.app.send(signUpMail(second.address));
     const since = new Date(Date.now() + 50).toISOString();
@@ -119,7 +119,7 @@ describeConsole('after a failed test', {}, (site) => {
 
   it('an inbox without conditions and with mail is not said to have what the test waits for', async () => {
     const inbox = await site.inboxWithSignUp();
-    // The address of an inbox leads to the same page.
+    // With an address instead of an id, the same page is shown.
     const { page } = await site.show(`/why?address=${inbox.address}`);
     await page.waitForURL(new RegExp(`/inboxes/${inbox.id}/why`));
     await page.getByText('No conditions were given').waitFor();
@@ -136,7 +136,7 @@ describeConsole('after a failed test', {}, (site) => {
     await open(`/inboxes/${inbox.id}/why?subject=kept`);
     await page.getByText('as of now').waitFor();
     await page.getByText('What the test waits for').click();
-    // Each is JSON, and none is a wait.
+    // These are JSON, but not requests of a wait.
     for (const text of ['482913', '"confirm"', '[1]', 'null']) {
       expect(await paste(page, text), text).toBe(true);
     }
@@ -149,7 +149,7 @@ describeConsole('after a failed test', {}, (site) => {
     await page.getByRole('button', { name: 'rcptTo: ada+1@' }).waitFor();
     await page.getByRole('button', { name: 'link.kind: reset' }).waitFor();
     await expect.poll(() => bodies.at(-1)).toMatchObject({ match, count: 2 });
-    // The form keeps what it has no field for.
+    // The form keeps conditions for which it has no field.
     await page.getByLabel('Subject').fill('hello');
     await page.getByRole('button', { name: 'Look again' }).click();
     await expect.poll(() => bodies.at(-1)).toMatchObject({ match: { ...match, subject: 'hello' }, count: 2 });

@@ -1,6 +1,6 @@
 /*
- * deploy/haproxy.cfg as it is in the repository, in HAProxy in front of three nodes of Mayfly, as processes on one
- * PostgreSQL: what deploy/compose.yaml starts with the profile "cluster".
+ * HAProxy with deploy/haproxy.cfg in front of three nodes on one PostgreSQL database, as deploy/compose.yaml starts them
+ * with the profile "cluster".
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { allMessages } from '../nodes/truth.ts';
 const program = POSTGRES ? findProgram('haproxy') : undefined;
 if (!program) reportAbsent('HAProxy (or PostgreSQL for this machine)', 'haproxy');
 const absent = program ? '' : ' (skipped: not installed, Debian: apt-get install haproxy)';
-/** A client's address that no node and no balancer has. */
+/** The address of the SMTP client, which neither nodes nor HAProxy use. */
 const CLIENT = '127.0.0.77';
 const NODES = 3;
 const RETRY_MS = 200;
@@ -51,7 +51,7 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
       transport.close();
     }
   }
-  /** As a mail server does: again after a temporary failure. */
+  /** Sends again after a temporary failure, as a mail server does. */
   async function sendWithRetry(to: string, subject: string): Promise<void> {
     for (;;) {
       try {
@@ -95,7 +95,6 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
     const { body } = await api('GET', `/v1/inboxes/${inbox.id}/messages`);
     const message = await api('GET', `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}`);
     expect(message.body.envelope.remoteAddress).toBe(CLIENT);
-    // The Received line names it, too.
     const raw = await api('GET', `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}/raw`);
     expect(raw.body).toContain(`[${CLIENT}]`);
   });
@@ -135,7 +134,7 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
     for (let place = 0; place < NODES; place++) {
       expect((await site().node(place).end('SIGTERM')).code).toBe(0);
       await startNode(place);
-      // HAProxy looks every 2 s whether a node is there again.
+      // HAProxy checks every 2 s whether a node is up.
       await delay(2_500);
     }
     restarting = false;

@@ -1,6 +1,6 @@
 /*
- * What deploy/Dockerfile runs, in bare folders and as another user: containers cannot be run everywhere, and here
- * they are not. The commands are those of the file; only paths and ports are replaced.
+ * Runs the commands of deploy/Dockerfile without containers: in temporary folders and as the user of the image, with
+ * other paths and ports.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,17 +21,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../support/ports.ts';
 import { ROOT } from '../docs/code-blocks.ts';
 
-/** The user of the image; only root can run programs as that user. */
+/** The user id of the image; only root can run programs as another user. */
 const USER = 1000;
 const isRoot = process.getuid?.() === 0;
 
 describe.skipIf(!isRoot)('the image of deploy/Dockerfile (skipped: needs root)', () => {
   const text = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8');
-  /** The last stages add a command each. */
+  /** Each of the last stages adds a command. */
   const [building = '', running = '', ...started] = text.split(/^FROM .*$/m).slice(1);
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-image-'));
   let env: Record<string, string>;
-  /** A command of the file with the folders of this test. */
+  /** @returns a command with the folders of this test */
   const here = (command: string) =>
     command
       .replaceAll('/usr/local/bin', join(folder, 'bin'))
@@ -43,7 +43,7 @@ describe.skipIf(!isRoot)('the image of deploy/Dockerfile (skipped: needs root)',
   const asUser = { uid: USER, gid: USER };
 
   beforeAll(async () => {
-    // The folder of a test run is closed to others.
+    // Other users cannot enter the temporary folder of a test run.
     for (const path of [tmpdir(), folder]) chmodSync(path, statSync(path).mode | 0o011);
     chmodSync(folder, 0o755);
     for (const name of ['src', 'app', 'bin', 'tmp']) mkdirSync(join(folder, name));

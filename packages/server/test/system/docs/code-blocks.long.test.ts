@@ -8,18 +8,18 @@ import { startApp, type TestApp } from '../../support/start-app.ts';
 import { type CodeBlock, codeBlocksOf, indentedCodeOf, PAGES, ROOT } from './code-blocks.ts';
 
 const BETWEEN = '=== block ===';
-/** Long enough to say how, where, and with which version. */
+/** Minimum length of a description of how a block was run by hand. */
 const MIN_HOW_LETTERS = 15;
 const where = ({ page, line }: CodeBlock) => `${page}:${line}`;
 
-/** Runs the blocks of a page as one script, as a reader who pastes them one after the other. */
+/** Runs the blocks of a page as one script. @returns the output of each block */
 async function runBlocks(blocks: CodeBlock[], app: TestApp): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-docs-'));
   const script = [
     'set -euo pipefail',
-    // Commands of the repository without npx, which would only add half a second to each.
+    // Without npx, which adds half a second to each command.
     'npx() { "$@"; }',
-    // `npm run mail -- …` outside the repository's folder.
+    // `npm run mail -- …` outside of the repository.
     'npm() { shift 3; mayfly mail "$@"; }',
     ...blocks.map(({ text }) => `${text}\necho '${BETWEEN}'`),
   ]
@@ -45,7 +45,7 @@ async function runBlocks(blocks: CodeBlock[], app: TestApp): Promise<string[]> {
   }
 }
 
-/** Relative links of a page that lead to no file or no heading. */
+/** @returns relative links of a page whose file or heading does not exist */
 function brokenLinksOf(page: string): string[] {
   const source = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '');
   return [...source.matchAll(/\]\(([^)\s]+)\)/g)]
@@ -59,7 +59,7 @@ function brokenLinksOf(page: string): string[] {
     });
 }
 
-/** Anchors of the headings, as Markdown viewers make them: a repeated heading gets a number. */
+/** @returns the anchors of the headings; a repeated heading gets a number, as in Markdown viewers */
 function headingsOf(markdown: string): string[] {
   const counts = new Map<string, number>();
   return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => {
@@ -121,7 +121,7 @@ describe('README and docs', () => {
   });
 
   const pages = PAGES.filter((page) => codeBlocksOf(page).some(({ marker }) => marker.kind === 'run'));
-  // Each page has a server of its own, and its commands mostly wait for it.
+  // Concurrent, because the commands of a page mostly wait for its server.
   it.concurrent.for(pages)(
     'have code blocks that run as they are and print what is shown: %s',
     async (page, { expect }) => {

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 export const ROOT = join(import.meta.dirname, '../../../../..');
 
 /**
- * How a code block is kept true; written in an HTML comment on the line before it:
- * - `run`: executed, together with the other `run` blocks of its page, in one shell
- * - `output`: every JSON field that it shows is in the output of the `run` block before it
- * - `file: PATH`: has the text of that file, relative to the page's folder; another test runs the file
+ * How a code block is tested, from the HTML comment on the line before it:
+ * - `run`: executed in one shell with the other `run` blocks of the page
+ * - `output`: all of its JSON fields are in the output of the preceding `run` block
+ * - `file: PATH`: is the content of that file (relative to the page), which another test runs
  * - `by hand: HOW`: how it was run
  */
 export type Marker =
@@ -42,7 +42,7 @@ function markerBefore(text: string): Marker {
   return { kind: 'none' };
 }
 
-/** All fenced code blocks of a page, in order. */
+/** @returns the fenced code blocks of a page in order */
 export function codeBlocksOf(page: string): CodeBlock[] {
   const source = readFileSync(join(ROOT, page), 'utf8');
   return [...source.matchAll(FENCE)].map((match) => {
@@ -58,7 +58,7 @@ export function codeBlocksOf(page: string): CodeBlock[] {
   });
 }
 
-/** Lines indented by four spaces after an empty line: Markdown shows them as code, and nothing checks them. */
+/** @returns indented code blocks, which no test would run */
 export function indentedCodeOf(page: string): string[] {
   const source = readFileSync(join(ROOT, page), 'utf8').replaceAll(FENCE, '');
   return [...source.matchAll(/\n\n {4}(\S[^\n]*)/g)]

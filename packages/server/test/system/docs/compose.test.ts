@@ -10,12 +10,12 @@ const IMAGE = 'mayfly-mailpit';
 interface Service {
   name: string;
   image: string | undefined;
-  /** Of `ports` and `expose`, as containers see them. */
+  /** Container ports of `ports` and `expose`. */
   ports: number[];
   environment: Record<string, string>;
 }
 
-/** Blocks of a Compose file as docs/migrating.md writes them: two blanks a level. */
+/** @returns the services of a Compose file with an indentation of two spaces */
 function servicesOf(yaml: string): Service[] {
   const named = yaml.split(/^ {2}(?=\w[\w-]*:$)/m).slice(1);
   return named.map((text) => {
@@ -54,7 +54,7 @@ describe('the Compose files of docs/migrating.md', () => {
     expect(warning).toBeUndefined();
     expect([smtpPort, httpPort]).toEqual(expect.arrayContaining(ours?.ports ?? []));
     expect(ours?.ports).toContain(httpPort);
-    // The application beside it sends to the name and the port of the service.
+    // The application uses the name and the port of the service.
     for (const other of services.filter((one) => one !== ours)) {
       const values = Object.values(other.environment);
       expect(values).toEqual(expect.arrayContaining([ours?.name, String(smtpPort)]));

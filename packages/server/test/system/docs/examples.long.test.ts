@@ -11,17 +11,17 @@ import { ROOT } from './code-blocks.ts';
 
 const EXAMPLES = join(ROOT, 'docs/examples');
 
-/** What .ci/python-tests installed. */
+/** The Python that .ci/python-tests installs. */
 const INSTALLED = join(ROOT, 'node_modules/.cache/python-tests/bin/python');
 
-/** The first Python that has these modules; null where none has. */
+/** @returns the first Python that has these modules, or null */
 function pythonWith(...modules: string[]): string | null {
   for (const python of [INSTALLED, 'python3', '/usr/bin/python3']) {
     try {
       execFileSync(python, ['-c', `import ${modules.join(', ')}`], { stdio: 'ignore' });
       return python;
     } catch {
-      // Not this one.
+      // This one lacks a module.
     }
   }
   return null;
@@ -65,7 +65,7 @@ describe('the examples of docs/waiting.md', () => {
       onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
       for (const file of ['wait_for_mail.py', 'test_login.py'])
         cpSync(join(EXAMPLES, file), join(folder, file));
-      // What every suite has of its own: the step that makes the application send its mail.
+      // A fixture of the user's test suite: it makes the application send its mail.
       writeFileSync(
         join(folder, 'conftest.py'),
         [
@@ -132,7 +132,7 @@ describe('the stream examples of docs/waiting.md', () => {
 
   const SUBJECTS = ['Prüfung 1', '確認 2', 'Код 3', '🦟 4'];
 
-  /** Sends all mails around a restart of the server while `next` follows. */
+  /** Sends mails before and after a restart of the server. @param next returns the next subject that the example shows */
   async function followsOverRestart(address: string, next: () => Promise<string>): Promise<string[]> {
     const seen: string[] = [];
     await send(address, SUBJECTS[0] ?? '');
@@ -188,7 +188,7 @@ describe('the receivers of docs/webhooks.md', () => {
   });
   afterAll(() => app.stop());
 
-  /** Starts a receiver, sends it one message's event, and returns what it printed. */
+  /** Starts a receiver and sends it the event of a message. @returns the line that it printed */
   async function receivedBy(command: string, args: (port: number) => string[]): Promise<string> {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}/hooks/mayfly`;
@@ -211,7 +211,7 @@ describe('the receivers of docs/webhooks.md', () => {
     const inbox = await app.createInbox();
     await app.send({ from: 'app@example.org', to: inbox.address, subject: 'Signed', text: 'Hello.' });
     let line = '';
-    // Flask introduces itself in lines that begin with ' *'.
+    // Flask prints lines that begin with ' *' at the start.
     do line = (await lines.next()).value ?? 'the receiver ended';
     while (line.startsWith(' *'));
     await app.api('DELETE', `/v1/webhooks/${webhook.id}`);

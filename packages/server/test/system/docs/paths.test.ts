@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../../../../..');
-/** What paths in the pages about the code are relative to. */
+/** Folders that paths in the docs are relative to. */
 const BASES = ['', 'packages/server/src', 'packages/server', 'packages'];
 const PAGES = ['CONTRIBUTING.md', ...globSync('docs/internals/*.md', { cwd: ROOT })];
 

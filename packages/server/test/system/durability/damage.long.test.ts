@@ -13,7 +13,7 @@ const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
 const INBOXES = 6;
 const MAILS_EACH = 10;
 
-/** A server that has stored inboxes and mail and was stopped; its data folder is copied for each test. */
+/** A stopped server with inboxes and mail, whose data folder is copied for each test. */
 const whole = useSite(1, { engine: 'SQLite' });
 let inboxes: Inbox[];
 const site = useSiteOfTest(0, { engine: 'SQLite' });
@@ -84,7 +84,7 @@ beforeEach(() => {
   cpSync(whole().dataDir(), dataDir, { recursive: true });
 });
 
-/** Each message, its inbox, and how a request for it ends. */
+/** @returns the outcome of a request for each message */
 async function readAll(): Promise<Map<string, string>> {
   const query = 'select m.id, i.id as inbox from messages m join inboxes i on i.seq = m.inbox_seq';
   const ids = inDatabase(join(whole().dataDir(), 'mayfly.db'), (database) => database.prepare(query).all());

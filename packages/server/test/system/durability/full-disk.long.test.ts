@@ -7,12 +7,12 @@ import { type MailQueue, sendOnce } from '../nodes/mail-queue.ts';
 import { allMessages, assertTruth } from '../nodes/truth.ts';
 
 const DISK_MIB = 40;
-/** No disk of that size takes as many. */
+/** More than the disk has space for. */
 const TOO_MANY = 2000;
 
 type Acknowledged = Pick<MailQueue, 'acknowledged' | 'permanent'>;
 
-/** What makes the row of an inbox as large as it may be: pages that mail left free take many small ones. */
+/** The largest labels, because free pages of deleted mail take many small rows. */
 const LARGE_LABELS = Object.fromEntries(
   Array.from({ length: 16 }, (_, n) => [`label-${n}`, '€'.repeat(256)]),
 );
@@ -33,7 +33,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
   const statusOf = async (method: string, path: string, body?: object) =>
     (await server.api(method, path, { body })).status;
 
-  /** Sends a mail of a megabyte; its reply's code. */
+  /** Sends a mail of a megabyte. @returns the code of the reply */
   const sendLarge = async ({ address }: Inbox): Promise<number> => {
     const mail = `Subject: large\r\n\r\ntext${`${'x'.repeat(74)}\r\n`.repeat(14_000)}`;
     return Number((await sendTo(server.smtpPort, address, mail)).slice(0, 3));
@@ -51,7 +51,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     throw new Error('The disk is never full.');
   }
 
-  /** Sends mails, large and then small, until neither has room. @returns how many large ones had */
+  /** Sends large mails and then small ones until each is rejected. @returns the number of large ones */
   async function fillWithMail(inboxes: Inbox[], kept: Inbox, sent: Acknowledged): Promise<number> {
     let large = 0;
     for (let code = 250; code === 250 && large < TOO_MANY; large++) {
@@ -64,13 +64,13 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     return large - 1;
   }
 
-  /** Resolves when all mail is parsed: until then there is room reserved for what is stored about it. */
+  /** Waits until all mail is parsed; until then, space is reserved for the results. */
   async function untilParsed(inboxes: Inbox[]): Promise<void> {
     for (const { id } of inboxes)
       expect(await statusOf('GET', `/v1/inboxes/${id}/messages?limit=200`)).toBe(200);
   }
 
-  /** Makes inboxes until there is no room for one, and the server says so. */
+  /** Creates inboxes until the disk is full. */
   async function fillWithInboxes(): Promise<void> {
     let made = 0;
     for (let status = 201; status === 201; made++) {
@@ -132,7 +132,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     await server.end('SIGKILL');
     server = await startServer({ dataDir: dataDir() });
     await isComplete();
-    // Readings took less than the room that was kept for them.
+    // The results of parsing take less space than was reserved.
     let code = 250;
     for (let n = 0; n < 20 && code === 250; n++) code = await sendLarge(other);
     expect(code).toBe(451);

@@ -11,18 +11,18 @@ import type { Inbox, ServerProcess } from '../../support/server-process.ts';
 import { ENGINES, type Site, useSite } from '../nodes/nodes.ts';
 import { allMessages } from '../nodes/truth.ts';
 
-/** Of each way to cut an import, on each engine. */
+/** Number of imports that are cut in each way on each engine. */
 const CUTS = inForm(2, 20);
 const SMALL_MAILS = 40;
 const LARGE_BYTES = 4_000_000;
-/** Longer than the server waits for the lock of another process. */
+/** Longer than the lock timeout of the server, milliseconds. */
 const LOCKED_MS = 4_000;
 
 const mailOf = (n: number): string =>
   `Subject: mail ${n}\r\n\r\n${'text. '.repeat(n === 20 ? LARGE_BYTES / 6 : 300)}\r\n`;
 const MAILS = Array.from({ length: SMALL_MAILS + 1 }, (_, n) => mailOf(n));
 
-/** @param afterMs when each mail came, in the recording */
+/** @param afterMs returns the time of each mail in the recording */
 function archiveOf(label: string, mails: readonly string[], afterMs: (n: number) => number): Promise<Buffer> {
   const messages = mails.map((mail, n) => ({
     file: `${n}.eml`,
@@ -47,7 +47,7 @@ let server: ServerProcess;
 const random = chance();
 afterEach(() => server.end('SIGKILL'));
 
-/** @returns the status; 0 where the connection ended before the response */
+/** @returns the status; 0 if the connection ended before the response */
 async function importInto(
   { api }: ServerProcess,
   archive: Buffer,
@@ -69,7 +69,7 @@ interface Listed extends Inbox {
 const inboxesOf = async (label: string): Promise<Listed[]> =>
   (await server.api('GET', `/v1/inboxes?label.cut=${label}`)).body.inboxes;
 
-/** Asserts that an import is there whole or not at all. @returns whether it is there */
+/** Asserts that an import is complete or absent. @returns true if it exists */
 async function isThere(label: string): Promise<boolean> {
   const inboxes = await inboxesOf(label);
   expect(inboxes.length).toBeLessThanOrEqual(1);
@@ -83,7 +83,7 @@ async function isThere(label: string): Promise<boolean> {
   return true;
 }
 
-/** Makes the database fail for the import in progress, and work again. */
+/** Makes the database fail for the import in progress, and then work again. */
 async function loseDatabase(site: Site): Promise<void> {
   if (site.url !== '') {
     await site.postgres.stop('SIGQUIT');
@@ -104,7 +104,7 @@ async function select(site: Site, sql: string): ReturnType<Select> {
 
 describe.each(ENGINES)(`an import that is cut (seed ${random.seed}), on $engine`, ({ engine }) => {
   const site = useSite(0, { engine, ...(engine === 'PostgreSQL' && { own: {} }) });
-  /** How long a whole import takes, milliseconds. */
+  /** Duration of a complete import, milliseconds. */
   let wholeMs: number;
   const restart = async () => {
     server = await site().startNode({}, 0);
@@ -140,14 +140,14 @@ describe.each(ENGINES)(`an import that is cut (seed ${random.seed}), on $engine`
         await cut(server, client);
         const status = await imported;
         await expect.poll(async () => (await server.api('GET', '/readyz')).status).toBe(200);
-        // A response that was lost says nothing of the import.
+        // Without a response the import may exist or not.
         expect((await isThere(label)) ? [201, 0, 503] : [0, 503]).toContain(status);
       }
       await server.end('SIGTERM');
       await restart();
       let whole = 0;
       for (const label of labels) if (await isThere(label)) whole += 1;
-      // On PostgreSQL another server may be using what has no inbox, for an hour.
+      // On PostgreSQL, sources of a stage are kept for an hour, because another server may use them.
       const parked = `select * from parked_sources ${engine === 'SQLite' ? '' : 'where stage is null'}`;
       await expect.poll(() => select(site(), parked)).toEqual([]);
       await server.end('SIGTERM');

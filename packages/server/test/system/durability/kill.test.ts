@@ -26,7 +26,7 @@ const random = chance();
 describe(`${KILLS} kills under load (seed ${random.seed})`, () => {
   const site = useSite(1, { engine: 'SQLite' });
 
-  /** A kill at any moment of the start, recovery of the log included. */
+  /** Kills a server while it starts, possibly during the recovery of the write-ahead log. */
   async function startAndKill(): Promise<void> {
     const child = spawnServer({ dataDir: site().dataDir() });
     const exited = once(child, 'exit');
@@ -62,7 +62,7 @@ describe(`${KILLS} kills under load (seed ${random.seed})`, () => {
       for (let kill = 1; kill <= KILLS; kill++) {
         const share = (MAILS - queue.acknowledged.size) / (KILLS - kill + 1);
         await queue.untilMore(Math.ceil((share * random.between(5, 15)) / 10));
-        // Not at the moment of a reply, but at any.
+        // Not right after a reply, but at any time.
         await pause(random.between(0, 30));
         await site().node(0).end('SIGKILL');
         expect(integrityOfCopy()).toBe('ok');
@@ -71,14 +71,14 @@ describe(`${KILLS} kills under load (seed ${random.seed})`, () => {
       }
       await queue.untilAcknowledged(MAILS);
       await queue.drained();
-      // Nothing was rejected.
+      // No mail was rejected.
       const { [NO_REPLY]: unanswered = 0, ...others } = Object.fromEntries(queue.replies);
       expect(Object.keys(others).filter((code) => !['closed', 'no connection'].includes(code))).toEqual([]);
 
       const { repeated } = await assertTruth(site().node(0), inboxes, queue);
       isOver = true;
       for (const [n, inbox] of inboxes.entries()) {
-        // Exact polling, across all the restarts.
+        // Exact polling across all restarts.
         expect(await following[n]).toEqual((await allMessages(site().node(0), inbox)).map(({ id }) => id));
       }
       await site().node(0).end('SIGTERM');

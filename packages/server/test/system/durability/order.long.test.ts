@@ -9,20 +9,19 @@ import { checkOrder, parseSyscalls } from './syscalls.ts';
 const MAILS = 60;
 const CONNECTIONS = 4;
 
-/** Longer than a page of the log, so that a mail's id shows in what is written. */
+/** Longer than a page of the write-ahead log, so that written data contains the id of the mail. */
 const STRING_LIMIT = 5000;
 const STRACE = ['strace', '-D', '-f', '-yy', '--seccomp-bpf', '-s', String(STRING_LIMIT)].concat([
   ...['-e', 'trace=pwrite64,pwritev,fsync,fdatasync,write,writev,sendto,sendmsg'],
 ]);
 const stracing = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
 
-// The title is the clear line where strace is absent or not permitted.
 describe.skipIf(!stracing)(
   'the order of sync and reply, traced by strace (skipped where it cannot run)',
   () => {
     const site = useSiteOfTest(0, { engine: 'SQLite' });
 
-    /** Has a server take mails in under strace. */
+    /** Runs a server under strace while it receives mails. */
     async function trace(nodeArgs: string[]): Promise<ReturnType<typeof checkOrder>> {
       const log = `${site().dataDir()}.log`;
       const server = await site().startNode({ under: [...STRACE, '-o', log], nodeArgs });

@@ -7,7 +7,7 @@ import { inForm, timeLimit } from '../../support/form.ts';
 import { ENGINES, useSiteOfTest } from '../nodes/nodes.ts';
 
 const QUOTA = 1_000;
-/** A hundredth of it is leased at a time; the next block is leased before the last is used up. */
+/** Requests that a node leases at a time; it leases the next block before the last one is used up. */
 const BLOCK = QUOTA / 100;
 const CLIENTS = inForm(40, 200);
 const KILLS = inForm(2, 20);
@@ -22,7 +22,7 @@ describe.each(ENGINES)(
     const site = useSiteOfTest(count, { engine, env: { MAYFLY_PLANS: PLANS } });
     let answered: number;
     let rejected: number;
-    /** Sent, and the server was killed before its response. */
+    /** Requests without a response, because the server was killed. */
     let unanswered: number;
     let others: string[];
     let isOver: boolean;
@@ -34,7 +34,7 @@ describe.each(ENGINES)(
       clients = Array.from({ length: CLIENTS }, (_, n) => client(n));
     });
 
-    /** Makes requests to one node after the other, each time over a new connection. */
+    /** Makes requests to the nodes in turn. */
     async function client(first: number): Promise<void> {
       for (let turn = first; !isOver; turn++) {
         const { url, key } = site().node(turn);
@@ -81,7 +81,7 @@ describe.each(ENGINES)(
     test(
       `is never exceeded in spite of ${KILLS} kills, and each kill loses almost nothing of it`,
       async ({ annotate }) => {
-        // A block, the one leased ahead, and one whose responses were on their way.
+        // For each kill: the current block, the next one, and one for responses that were not sent.
         const mayBeLost = KILLS * 3 * BLOCK;
         for (let kill = 1; kill <= KILLS; kill++) {
           await untilAnswered(Math.min((QUOTA * 0.8 * kill) / KILLS, QUOTA - mayBeLost));

@@ -1,6 +1,6 @@
 /*
- * A mutant: loaded before the server (`node --import`), in its threads too, it makes SQLite's commits
- * return before the sync, as `synchronous = normal` does, and hides that from the check at the start.
+ * A mutant, loaded into the server and its threads (`node --import`): commits of SQLite return before the sync, as with
+ * `synchronous = normal`, and the check at the start does not notice it.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 

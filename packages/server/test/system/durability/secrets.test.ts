@@ -14,11 +14,11 @@ const HOOK = 'http://127.0.0.1:9999/hook-4711';
 const dataDir = useFolder();
 let server: ServerProcess;
 let api: ApiClient;
-/** Everything that the server wrote to its outputs, at its most talkative. */
+/** The output of the server at the most detailed log level. */
 let said = '';
-/** Every credential of the run, by what it is. */
+/** All credentials by description. */
 const credentials = new Map<string, string>();
-/** A webhook signs with its secret, so that cannot be kept as a hash (docs/webhooks.md). */
+/** Secrets that sign webhooks, which are not stored as hashes (docs/webhooks.md). */
 const signingSecrets = new Map<string, string>();
 const settings = {
   MAYFLY_LOG_LEVEL: 'trace',
@@ -37,7 +37,7 @@ async function start(): Promise<void> {
   }
 }
 
-/** Keys and tokens by every way in which one is made, each of them used. */
+/** Creates keys and tokens in every way, and uses each of them. */
 async function makeCredentials(): Promise<void> {
   credentials.set('MAYFLY_API_KEY', server.key);
   const { body: full } = await api('POST', '/v1/keys', { body: { name: 'full', scope: 'full' } });
@@ -79,7 +79,7 @@ async function makeCredentials(): Promise<void> {
   }
 }
 
-/** What clients do wrong, and what goes wrong around them: all that makes a server talkative. */
+/** Causes errors of clients and of the storage, which are logged. */
 async function makeTrouble(): Promise<void> {
   for (const value of credentials.values()) {
     for (const authorization of [`Bearer ${value}x`, `Basic ${value}`, value, `Bearer ${value} ${value}`]) {
@@ -98,8 +98,7 @@ async function makeTrouble(): Promise<void> {
     ]);
     client.close();
   }
-  // The storage fails in the middle of what handles keys and tokens.
-  // The server may just be writing what it refused.
+  // The storage fails while keys and tokens are created. The timeout is for writes that the server has begun.
   const other = new DatabaseSync(databasePath(dataDir()), { timeout: 10_000 });
   other.exec('begin immediate');
   const failing = await Promise.all([
@@ -111,11 +110,11 @@ async function makeTrouble(): Promise<void> {
   expect(failing.map(({ status }) => status)).toEqual([503, 503]);
 }
 
-/** The forms in which a secret may be hidden: as it is, in base64 wherever it begins, in hex. */
+/** @returns encodings of a secret: plain, base64 at each offset, hex, escaped, reversed */
 function formsOf(secret: string): string[] {
   const plain = secret.replace(/^(mf[kt]_|whsec_)/, '');
   const base64 = [0, 1, 2].map((before) =>
-    // What its neighbours have a part in is cut off.
+    // Without the letters that also depend on adjacent bytes.
     Buffer.from('\0'.repeat(before) + secret)
       .toString('base64')
       .replace(/=+$/, '')
@@ -135,7 +134,7 @@ function formsOf(secret: string): string[] {
   ];
 }
 
-/** Where which secrets stand, in any form. */
+/** @returns the secrets that the texts contain in any encoding, and where */
 function found(texts: Record<string, string>, secrets: Map<string, string>): string[] {
   return Object.entries(texts).flatMap(([place, text]) =>
     [...secrets].flatMap(([name, secret]) =>
@@ -144,13 +143,13 @@ function found(texts: Record<string, string>, secrets: Map<string, string>): str
   );
 }
 
-/** Every file of the data folder, byte by byte: the database, its log and what stands beside them. */
+/** @returns the content of every file in the data folder */
 const filesNow = (): Record<string, string> =>
   Object.fromEntries(
     readdirSync(dataDir()).map((name) => [name, readFileSync(join(dataDir(), name), 'latin1')]),
   );
 
-/** All values of all tables, as a dump shows them. */
+/** @returns all values of all tables */
 function dump(): string {
   const database = new DatabaseSync(databasePath(dataDir()), { readOnly: true });
   const tables = database.prepare("select name from sqlite_schema where type = 'table'").all();
@@ -178,7 +177,7 @@ describe('secrets that are stored or logged', () => {
     await makeCredentials();
     await makeTrouble();
     texts.metrics = (await api('GET', '/metrics')).body;
-    // Before a stop has tidied the log of the database up, and after it.
+    // Before and after the stop, which truncates the write-ahead log.
     for (const [name, text] of Object.entries(filesNow())) texts[`${name} while it runs`] = text;
     texts.dump = dump();
     await server.end('SIGTERM');

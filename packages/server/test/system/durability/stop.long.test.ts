@@ -38,7 +38,7 @@ describe.each(ENGINES)(
           expect(code).toBe(0);
           times.push(Math.round(ms));
           expect(await idle.closed()).toMatch(/^421 4\.3\.2 /);
-          // A stop that waited for the held waits would let them end by themselves, with 200.
+          // With 200 the stop would have waited for the timeout of the wait.
           for (const wait of waits) {
             const answer = await wait;
             expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);

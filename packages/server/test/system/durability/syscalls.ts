@@ -1,17 +1,16 @@
 /**
- * Reads what `strace -f -yy` wrote: calls in the order in which they began and ended. Only the calls
- * that the order of sync and reply is made of.
+ * A system call in the output of `strace -f -yy`.
  */
 export interface Syscall {
   name: string;
-  /** What strace says of the first argument: a path, or `TCP:[local->remote]`. */
+  /** The file of the first argument: a path, or `TCP:[local->remote]`. */
   target: string;
-  /** The rest of the line, data as strace escapes them. */
+  /** The rest of the line, with data as escaped by strace. */
   rest: string;
-  /** Line on which it began; on which its result stands. */
+  /** Line numbers of its begin and of its result. */
   begin: number;
   end: number;
-  /** NaN when its end is not in the log. */
+  /** NaN if the result is not in the output. */
   result: number;
 }
 
@@ -44,28 +43,27 @@ export function parseSyscalls(log: string): Syscall[] {
   return calls;
 }
 
-/** The mails of one connection, in the order of their dots. */
+/** The mails of one connection, in the order in which they were sent. */
 interface Dialogue {
-  /** The client's port. */
+  /** The port of the client. */
   port: number;
   mails: string[];
 }
 
-/** A mail's 250 that came too early, and why. */
+/** A mail whose 250 was written too early, and why. */
 export interface Early {
   mail: string;
   why: string;
 }
 
-/** The text of the reply to the dot; no other reply has it. */
+/** The reply to the end of DATA, which no other reply equals. */
 const STORED = /250 2\.0\.0 Message stored/g;
 
 /**
- * Holds each 250 after DATA against the write-ahead log: the mail's rows were written, then the log
- * was synced, with success and to the end, and only then was the reply written.
- * @param calls with data long enough to find a mail's id in what is written
- * @param dialogues who sent what
- * @returns how many 250s were written, and those that came too early
+ * Checks for each 250 after DATA that the rows of the mail were written to the write-ahead log, and then the log was
+ * synced successfully, before the reply was written.
+ * @param calls with enough data to contain the ids of mails
+ * @returns the number of replies, and those that were written too early
  */
 export function checkOrder(calls: Syscall[], dialogues: Dialogue[]): { replies: number; early: Early[] } {
   const log = calls.filter(({ target }) => target.endsWith('.db-wal'));

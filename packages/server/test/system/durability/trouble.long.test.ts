@@ -19,7 +19,7 @@ afterEach(async () => {
   isMounted = false;
 });
 
-/** Both return what makes the database writable again. */
+/** Makes the database unwritable. @returns a function that makes it writable again */
 function lock(dataDir: string): () => void {
   const other = new DatabaseSync(join(dataDir, 'mayfly.db'));
   other.exec('begin exclusive');
@@ -53,7 +53,7 @@ test.for([
     const before = send(MAILS);
     await before.drained();
     expect(before.replies).toEqual(new Map());
-    // What the mails say is stored before the database fails.
+    // This list waits until the mails are parsed and the results stored.
     expect(await list()).toHaveLength(MAILS);
     const mend = breakDatabase(dataDir);
     const queue = send(2 * MAILS);
@@ -62,7 +62,7 @@ test.for([
     expect([answer.status, Number(answer.headers.get('retry-after')) > 0]).toEqual([503, true]);
     expect(answer.body).toMatchObject({ code: 'unavailable' });
     expect((await server.api('GET', '/readyz')).status).toBe(503);
-    // What is stored can be read meanwhile.
+    // Reads still work.
     expect(await list()).toHaveLength(MAILS);
     expect(queue.acknowledged).toEqual(new Map());
 

@@ -35,7 +35,7 @@ describe.each(ENGINES)('a server that is killed in the middle of faults, on $eng
     expect(await left()).toEqual([1, 2, 1]);
     expect(await (await rcpt()).reply).toBe('451 one');
 
-    // A delay counts from its beginning; the sender sees a closed connection.
+    // A rule counts as applied when its delay begins; the sender sees a closed connection.
     const killed = await rcpt();
     await expect.poll(left).toEqual([0, 1, 1]);
     await end('SIGKILL');

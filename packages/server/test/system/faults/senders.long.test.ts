@@ -16,7 +16,7 @@ if (!python) reportAbsent('Python', 'python3');
 const smtpSource = findProgram('smtp-source');
 if (!smtpSource) reportAbsent('smtp-source', 'postfix');
 
-/** Sends once and prints what smtplib raised: the name of the exception and the reply that it has. */
+/** Sends once and prints the exception of smtplib with its reply. */
 const SMTPLIB = `
 import smtplib, sys
 from email.message import EmailMessage
@@ -59,7 +59,7 @@ describeOnEngines('faults as senders meet them', (engine) => {
       })
     ).body.explanation;
 
-  /** What an application does: three attempts, and its own decision which failures are worth another. */
+  /** Makes up to three attempts, as an application does. */
   async function sendWithRetries(to: string, attempts = 3): Promise<{ accepted: number; codes: number[] }> {
     const { smtp } = last();
     const pool = createTransport({ pool: true, host: smtp.host, port: smtp.port });
@@ -79,7 +79,7 @@ describeOnEngines('faults as senders meet them', (engine) => {
     }
   }
 
-  /** The code of the reply to RCPT for the inbox, by one of the servers. */
+  /** @returns the code of the reply to RCPT for the inbox */
   const rcpt = async ({ smtp }: TestApp) => (await replyToRcpt(smtp.port, inbox.address)).slice(0, 3);
 
   it.each(['rcpt', 'data', 'end-of-data'])(
@@ -206,7 +206,7 @@ describeOnEngines('faults as senders meet them', (engine) => {
     ]);
     const target = `127.0.0.1:${last().smtp.port}`;
     const args = ['-A', '-m', '10', '-s', '2', '-f', 'app@example.org', '-t', inbox.address, target];
-    // `-A`: refusals are no errors for it.
+    // `-A`: rejections are not errors.
     await run(smtpSource as string, args);
     expect(await left()).toEqual([0, 0, 0]);
     expect(await subjects()).toHaveLength(4);

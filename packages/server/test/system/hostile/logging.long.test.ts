@@ -8,7 +8,7 @@ import { useFolderOfTest } from '../../support/folder.ts';
 import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
-/** Enough lines that neither a pipe nor the queue of the server has room for them. */
+/** More lines than a pipe and the queue of the server can hold. */
 const REQUESTS = 4_000;
 const AT_ONCE = 50;
 
@@ -38,7 +38,7 @@ describe('a log whose output takes nothing more', () => {
     for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
       await Promise.all(
         Array.from({ length: AT_ONCE }, async () => {
-          // Without a credential; probes that succeed would not be logged.
+          // Without a credential, because successful probes are not logged.
           const response = await fetch(`${url}/v1/inboxes`);
           await response.arrayBuffer();
           expect(response.status).toBe(401);

@@ -66,7 +66,7 @@ describe('a message that takes much memory costs its requests at most, never the
     const headers = { 'content-type': 'message/rfc822' };
     const path = `/v1/inboxes/${inbox.id}/messages`;
     const { status } = await server.api('POST', path, { body: mail, headers });
-    // 503 where its fields take longer than the time for a response.
+    // 503 if parsing exceeds the time limit of a response.
     expect(status).toBeOneOf([201, 503]);
     const { messages } = (await server.api('GET', `${path}?limit=1`)).body;
     return messages[0]?.id ?? '';

@@ -1,7 +1,6 @@
 /*
- * "Any mail program can deliver with its default settings": the examples of docs/sending.md, each run as a
- * program of its own against `mayfly dev` with its defaults. A library that is not installed is skipped by
- * name, with the Debian package that brings it.
+ * Runs each example of docs/sending.md as a program against `mayfly dev` with default settings. Libraries that are not
+ * installed are skipped; the title names the Debian package.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -16,7 +15,7 @@ import { type TestCertificate, testCertificate } from '../../support/tls/test-au
 import { ROOT } from '../docs/code-blocks.ts';
 import { commandOf, SENDERS, type Sender } from './senders.ts';
 
-/** Longer than any program takes: a second each, many times that on a machine with other work. */
+/** A program takes a second, and many times that on a busy machine. */
 const PROGRAM_TIMEOUT_MS = 100_000;
 const SUBJECT = 'Grüße: 482910 ist Ihr Code 🎉';
 const TEXT = 'Grüße! Ihr Code ist 482910.';
@@ -29,9 +28,8 @@ interface Case {
   title: string;
   /** Undefined where the library is not installed. */
   program: string | undefined;
-  /** Runs it; some are compiled first. */
   command?: Promise<string[]>;
-  /** Why it accepts any certificate; empty where it does not. */
+  /** Why it accepts any certificate; empty if it does not. */
   exempt: string;
 }
 
@@ -45,12 +43,12 @@ async function caseOf(sender: Sender): Promise<Case> {
   const isExempt = exemption && (await findProgramWith([program], exemption.probe));
   const exempt = isExempt ? ` (skipped: ${exemption.versions} checks no certificate)` : '';
   const command = commandOf(sender, program, folder);
-  // A failure is reported by the tests that await it.
+  // The tests that await it report a failure.
   command.catch(() => {});
   return { sender, title: name, program, command, exempt };
 }
 
-/** Without it there is no certificate, and the tests about TLS are skipped. */
+/** Creates the certificate; without it, the tests of TLS are skipped. */
 const openssl = findProgram('openssl');
 const folder = mkdtempSync(join(tmpdir(), 'mayfly-every-library-'));
 const cases = await Promise.all(SENDERS.map(caseOf));
@@ -74,7 +72,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A mail of its own making for programs that compose none. */
+/** @returns a mail for programs that do not compose one */
 async function composed(): Promise<Buffer> {
   const transport = createTransport({ streamTransport: true, buffer: true });
   const { message } = await transport.sendMail({
@@ -89,7 +87,7 @@ interface Result {
   output: string;
 }
 
-/** Runs a program in a folder of its own that holds `invoice.pdf` and `mail.eml`. */
+/** Runs a program in a new folder with `invoice.pdf` and `mail.eml`. */
 async function runIn(work: string, [program = '', ...args]: string[], env: Record<string, string>) {
   mkdirSync(work);
   writeFileSync(join(work, 'invoice.pdf'), invoice);
@@ -118,7 +116,7 @@ interface Received {
   attachments: { filename: string; url: string }[];
 }
 
-/** The one message of an inbox: readable as soon as the program has ended. */
+/** @returns the only message of an inbox and the protocol in its Received line */
 async function onlyMessage(server: ServerProcess, { id }: Inbox) {
   const { messages } = (await server.api('GET', `/v1/inboxes/${id}/messages`)).body;
   expect(messages).toHaveLength(1);
@@ -144,7 +142,7 @@ async function expectWhole(server: ServerProcess, sender: Sender, message: Recei
   }
 }
 
-/** Runs the program of a case in a folder for that way to send. */
+/** Runs the program of a case. @param way names its folder */
 async function send({ sender, command }: Case, server: ServerProcess, way: string, to: string, env = {}) {
   const work = join(folder, `${sender.name.replaceAll(/\W/g, '-')}-${way}`);
   const settings = { SMTP_HOST: 'localhost', SMTP_PORT: String(server.smtpPort), MAIL_TO: to };
@@ -198,7 +196,7 @@ describe.concurrent.each(cases)('$title', (one) => {
   });
 });
 
-// One at a time, so that the failed handshake is that of the program which has just ended.
+// Not concurrent, so that each failed handshake belongs to the program that has just ended.
 for (const one of cases) {
   test.skipIf(!one.program || !openssl || one.exempt !== '')(
     `${one.title} rejects a certificate that it does not trust, and a wait lists that${TLS || one.exempt}`,

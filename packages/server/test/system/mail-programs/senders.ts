@@ -12,22 +12,22 @@ export interface Sender {
   /** The example, relative to docs/examples/sending. */
   file: string;
   debianPackages: string;
-  /** What runs it, best first. */
+  /** Programs that run it, in order of preference. */
   programs: string[];
-  /** Arguments with which the program exits with 0 when the library is installed. */
+  /** Arguments with which the program exits with 0 if the library is installed. */
   probe: string[];
-  /** Compiles it into `folder`. @returns the command; without this it is the program and the file */
+  /** Compiles it into `folder`. @returns the command. Default: the program with the file */
   compile?(source: string, folder: string): Promise<string[]>;
   /** The example attaches a file. */
   attaches: boolean;
-  /** Versions that check no certificate, and the arguments with which the program exits with 0 for them. */
+  /** Versions that do not check certificates, and arguments with which the program exits with 0 for these. */
   acceptsAnyCertificate?: { versions: string; probe: string[] };
 }
 
-/** Debian's Python packages belong to Debian's Python, which need not be the first in PATH. */
+/** First the Python of Debian, because its packages are not available to others. */
 const PYTHONS = ['/usr/bin/python3', 'python3'];
 const JAVA_LIBRARIES = '/usr/share/java/jakarta-mail.jar:/usr/share/java/jakarta-activation.jar';
-/** Half the processor time of a program that runs for a second; no change in what it does. */
+/** Halves the CPU time of a program that runs for a second. */
 const FOR_SHORT_PROGRAMS = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
 export const SENDERS: Sender[] = [
@@ -131,7 +131,7 @@ export const SENDERS: Sender[] = [
     probe: ['-c', 'command -v msmtp'],
     attaches: true,
   },
-  // Compiled while the others run.
+  // Compiled while other programs run.
   {
     name: 'Go net/smtp',
     file: 'go/main.go',
@@ -162,8 +162,7 @@ export const SENDERS: Sender[] = [
 ];
 
 /**
- * Compiles a sender's example where that is needed.
- * @param folder of the test run; what is compiled stays there
+ * Compiles an example into a folder if necessary.
  * @returns the command that runs it
  */
 export async function commandOf(sender: Sender, program: string, folder: string): Promise<string[]> {

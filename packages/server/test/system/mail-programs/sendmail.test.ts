@@ -17,7 +17,7 @@ const folder = useFolder();
 let sendmail: string;
 beforeAll(async () => {
   app = await startApp({ MAYFLY_SINK: 'on' });
-  // As an image would have it: programs call it by its path.
+  // As in an image, where programs call sendmail by its path.
   sendmail = join(folder(), 'sendmail');
   const server = `MAYFLY_SMTP_PORT=${app.smtp.port}`;
   writeFileSync(sendmail, `#!/bin/sh\n${server} exec ${process.execPath} ${MAYFLY} sendmail "$@"\n`);

@@ -7,7 +7,7 @@ import { POSTGRES, useSite } from './nodes.ts';
 import { allMessages, assertTruth, follow } from './truth.ts';
 
 const AHEAD_MS = 5_000;
-/** What the queries for the database's time may add on a busy machine, milliseconds. */
+/** Tolerance for the query of the database's time on a busy machine, milliseconds. */
 const ERROR_MS = 2_000;
 const MAILS = inForm(60, 1_000);
 const SHIFT_CLOCK = fileURLToPath(new URL('./clock-ahead.js', import.meta.url));
@@ -32,7 +32,7 @@ describe.skipIf(!POSTGRES)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
       const { body } = await node.api('GET', '/metrics');
       return Number(/^mayfly_clock_ahead_seconds (\S+)$/m.exec(body)?.[1]);
     };
-    // What the query for the time took is in it.
+    // Includes the duration of the query.
     expect(Math.abs((await shown(ahead)) - AHEAD_MS / 1_000)).toBeLessThan(ERROR_MS / 1_000);
     expect(Math.abs(await shown(right))).toBeLessThan(ERROR_MS / 1_000);
   });
@@ -59,7 +59,7 @@ describe.skipIf(!POSTGRES)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
     const left = Date.parse(inbox.expiresAt) - Date.now();
     expect(left).toBeGreaterThan(MINUTE_MS - 5_000);
     expect((await ahead.api('GET', path)).status).toBe(200);
-    // Expiry at once on one node is expiry on the other, whatever its clock says.
+    // An inbox that was expired on one node is expired on the other, whatever its clock.
     const other = await ahead.createInbox();
     expect((await ahead.api('POST', `/v1/inboxes/${other.id}/expire`)).status).toBe(204);
     await expect

@@ -14,16 +14,16 @@ import { allMessages, follow } from './truth.ts';
 const MAILS = inForm(100, 5_000);
 const INBOXES = 3;
 const CONNECTIONS = inForm(3, 6);
-/** Between two cuts, milliseconds. */
+/** Time between two cuts, milliseconds. */
 const CUT_EVERY = { low: 40, high: 300 };
-/** How long a wait is held, seconds. */
+/** Timeout of waits, seconds. */
 const WAIT_S = 60;
-/** What each piece may take longer on its way to the database and back, once or twice, milliseconds. */
+/** Delay of data to and from the database, once or twice, milliseconds. */
 const SLOW_MS = 5;
 
 const random = chance();
 
-/** Every message once and in order; says what is missing, and what came twice. */
+/** Asserts that every message was seen once and in order; the failure shows missing and repeated ones. */
 function expectSame(seen: readonly string[], truth: readonly string[], what: string): void {
   const missing = truth.filter((id) => !seen.includes(id));
   const twice = seen.filter((id, at) => seen.indexOf(id) !== at);
@@ -52,7 +52,7 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
   const listeners = () =>
     proxies.flatMap((proxy) => proxy.connections().filter(({ begin }) => /listen mayfly/i.test(begin)));
 
-  /** Follows the account's stream into `seen`; a stream that ends is opened again on the other node. */
+  /** Follows the account's stream into `seen`; opens a stream that has ended again on the other node. */
   async function stream(seen: string[], enough: () => boolean): Promise<void> {
     let lastEventId: string | undefined;
     for (let turn = 0; !enough(); turn++) {
@@ -81,7 +81,7 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
         const inbox = inboxes[random.between(0, INBOXES - 1)];
         return { id: `mail-${random.seed}-${made}`, to: inbox ? [inbox.address] : [] };
       };
-      // The first event of a stream is what comes after it was opened.
+      // A stream begins with the messages after it was opened.
       let over = false;
       const streamed: string[] = [];
       const streaming = stream(streamed, () => over);
@@ -93,7 +93,7 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
       const cutting = (async () => {
         while (isSending) {
           await pause(random.between(CUT_EVERY.low, CUT_EVERY.high));
-          // The way to the database is sometimes longer, for one of them or both.
+          // Sometimes delays data to the database, for one node or both.
           for (const proxy of proxies) proxy.delayMs = random.between(0, 2) * SLOW_MS;
           const all = listeners();
           const one = all[random.between(0, Math.max(0, all.length - 1))];
@@ -129,7 +129,7 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
     const [inbox] = inboxes;
     if (!inbox) throw new Error('There is no inbox.');
     for (const connection of listeners()) connection.freeze();
-    /** A wait on the first node for a mail to one of them. @returns how long after that mail it was answered */
+    /** Waits on the first node for a mail to the node `mailTo`. @returns the time from the mail to the response */
     const waitFor = async (since: string, mailTo: number) => {
       const held = site()
         .node(0)
@@ -142,16 +142,16 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
       return { cursor: page.cursor, ms: performance.now() - sent };
     };
     const first = await waitFor(inbox.cursor, 1);
-    // By the check that every node makes once a second, long before the wait ends by itself.
+    // By the check that every node makes once a second, long before the timeout of the wait.
     expect(first.ms).toBeLessThan(WAIT_S * 500);
-    // A frozen connection is noticed and replaced: then a hint comes through again.
+    // The frozen connection is replaced, and hints arrive again.
     let { cursor } = first;
     const time = async (mailTo: number) => {
       const answer = await waitFor(cursor, mailTo);
       cursor = answer.cursor;
       return answer.ms;
     };
-    // A mail to the node that holds the wait needs no hint: that is how fast this machine is.
+    // A mail to the node that holds the wait needs no hint, and shows how fast this machine is.
     await expect.poll(async () => (await time(1)) - 3 * (await time(0))).toBeLessThan(150);
   });
 });

@@ -30,7 +30,7 @@ describe.skipIf(!POSTGRES)(
   `${NODES} nodes on a primary with a synchronous standby (seed ${random.seed})`,
   () => {
     const site = useSite(0, { own: {}, env: MANY_MESSAGES });
-    /** The one address that the nodes have leads to the primary, as with HAProxy or a managed service. */
+    /** The nodes connect to one address that leads to the primary, as with HAProxy or a managed service. */
     let proxy: TcpProxy;
     let primary: PostgresCluster;
     const servers: PostgresCluster[] = [];
@@ -46,9 +46,9 @@ describe.skipIf(!POSTGRES)(
       await proxy.close();
     });
 
-    /** Gives the primary a standby that every commit waits for. */
+    /** Starts a standby that every commit waits for. */
     async function addStandby(): Promise<PostgresCluster> {
-      // The primary would wait for the old one while it restarts.
+      // Commits would wait for the old standby while the primary restarts.
       await query(primary, 'alter system reset synchronous_standby_names', RELOAD);
       const standby = await primary.startStandby();
       servers.push(standby);

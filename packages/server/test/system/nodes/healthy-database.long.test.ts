@@ -25,14 +25,14 @@ const CLIENTS = 8;
 const SENDERS = 4;
 const ACCOUNTS = 4;
 const MS = inForm(3_000, 60_000);
-/** Calls go to the newest inboxes. */
+/** Number of inboxes that are used, the newest ones. */
 const KEPT = 20;
-/** Without an end or a credential, and the one that makes nodes reply 451. */
+/** Operations without an end or a credential, and the one that makes nodes reply 451. */
 const LEFT_OUT = ['streamInboxEvents', 'streamAccountEvents', 'createAccount', 'setFaults'];
-/** A message that is deleted while it is read cannot be sent to its end. */
+/** Responses that are cut off when a message is deleted meanwhile. */
 const MAY_BE_CUT = ['getRawMessage', 'exportInbox'];
 
-/** An inbox, the key of its account, and what was learned of it. */
+/** An inbox, the key of its account, and ids of its messages, webhooks and deliveries. */
 type Known = Place & { key: string };
 
 const operations = new Map(everyOperation().operations.map((operation) => [operation.id, operation]));
@@ -45,7 +45,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
   let operator: Store;
   let keys: { accountId: string; key: string }[] = [];
   let places: Known[] = [];
-  /** Responses and replies that no client may get, each with how often. */
+  /** Number of responses and replies that no client may get. */
   const wrong = new Map<string, number>();
   const statuses = new Map<string, number>();
   let isDelayed = false;
@@ -104,7 +104,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
     if (!answer) return undefined;
     const { status, body } = answer;
     count(statuses, String(status));
-    // 400 would be a fault of this test.
+    // 400 would be an error of this test.
     if (status >= 500 || status === 400) count(wrong, `${id}: ${status} ${JSON.stringify(body)}`);
     return status < 300 ? body : undefined;
   }
@@ -117,7 +117,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
     if (id === 'listWebhookDeliveries') place.deliveryId = body?.deliveries[0]?.id ?? place.deliveryId;
   }
 
-  /** A new inbox, of which some have webhooks or an address that others want too. */
+  /** Creates an inbox with a webhook; some have one of a few addresses, which conflict. */
   async function create(): Promise<void> {
     const { key } = pick(keys);
     const unknown = { messageId: 'msg_0', attachmentId: 'att_1', keyId: 'key_0', waitId: 'wait_0' };
@@ -137,7 +137,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
     places = [...places, place].slice(-KEPT);
   }
 
-  /** Requests that are held, and changes of many things at once. */
+  /** Held requests, and requests other than those of the table of operations. */
   const FURTHER: ((place: Known) => Promise<unknown>)[] = [
     (place) => call('listMessages', place, { path: `/v1/inboxes/${place.inbox.id}/messages?wait=1` }),
     (place) =>
@@ -159,13 +159,13 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
     replaceAccount,
   ];
 
-  /** Sends a mail to some inboxes, of which some may have ended. */
+  /** Sends a mail to inboxes, of which some may have ended. */
   async function send(): Promise<void> {
     const to = [pick(places), pick(places), pick(places)].map(({ inbox }) => inbox.address);
     const { replies, end } = await sendMail(pick(site().nodes).smtpPort, to);
     for (const reply of [...replies, ...(end === null ? [] : [end])]) {
       count(statuses, `SMTP ${reply.slice(0, 3)}`);
-      // Full inboxes are not the server's failure.
+      // 452: a full inbox.
       if (!/^(2|5|452)/.test(reply)) count(wrong, `SMTP: ${reply}`);
     }
   }
@@ -187,7 +187,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
       isDelayed = false;
       await annotate([...statuses].map(([status, times]) => `${times} × ${status}`).join(', '));
       expect([...wrong]).toEqual([]);
-      // What nodes do by themselves, such as deliveries, ends with them.
+      // Stops background work, such as deliveries.
       await Promise.all(site().nodes.map((node) => node.end('SIGTERM')));
       const select = async (sql: string) => {
         const rows = await site().query(`select coalesce(json_agg(r), '[]') from (${sql}) r`);

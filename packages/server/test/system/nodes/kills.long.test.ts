@@ -20,7 +20,7 @@ const MAX_MAILS_BETWEEN = inForm(40, 120);
 const random = chance();
 
 describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, () => {
-  // A test takes all connections of the database.
+  // Few connections, because a test opens all of them.
   const site = useSite(NODES, { own: { settings: { max_connections: '50' } }, env: MANY_MESSAGES });
   let inboxes: Inbox[];
   let queue: MailQueue;
@@ -35,7 +35,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
 
   const someMails = () => queue.untilMore(random.between(20, MAX_MAILS_BETWEEN));
 
-  /** Asserts what holds after any failure: no mail is lost, and no node has ended. @returns figures */
+  /** Asserts that no mail is lost, that followers have seen all of it, and that no node has ended. @returns figures */
   async function expectTruth(): Promise<string> {
     await queue.drained();
     await pause(1_500);
@@ -60,7 +60,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
         await pause(random.between(0, 30));
         const place = random.between(0, NODES - 1);
         await site().node(place).end('SIGKILL');
-        // The other one goes on alone.
+        // Only the other node runs for a while.
         if (random.between(1, 2) === 1) await someMails();
         await site().startNode({}, place);
       }
@@ -145,7 +145,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
       }
     };
     const ofNodes = "from pg_stat_activity where application_name = 'mayfly'";
-    // A connection that was ended is free a moment later: until none was ended, and none was free.
+    // Repeated, because a terminated connection becomes free a moment later.
     for (let changes = 1; changes > 0; ) {
       const before = taken.length;
       const { rowCount: ended } = await admin.query(`select pg_terminate_backend(pid) ${ofNodes}`);

@@ -5,29 +5,29 @@ import type { Inbox } from '../../support/server-process.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import type { Site } from './nodes.ts';
 
-/** A mail whose bytes follow from its id, so that any change of them shows. */
+/** A mail whose bytes are derived from its id, so that any change is detected. */
 export interface LoadMail {
   id: string;
-  /** Addresses. */
+  /** Addresses of recipients. */
   to: string[];
 }
 
-/** Mails without end; one in five goes to all inboxes, the others to one each. */
+/** @returns a generator of mails; one in five is sent to all inboxes, the others to one */
 export function mailsTo(inboxes: readonly Inbox[], random: Chance): () => LoadMail {
   const addresses = inboxes.map(({ address }) => address);
   let made = 0;
   return () => {
     const first = random.between(0, inboxes.length - 1);
     const to = random.between(1, 5) === 1 ? addresses : addresses.slice(first, first + 1);
-    // Of one length: no id is a part of another one.
+    // Ids have the same length, so that none is a part of another one.
     return { id: `mail-${random.seed}-${++made + 100_000}`, to };
   };
 }
 
-/** Number of body lines: codes and newsletters mostly, now and then a large mail. */
+/** Number of body lines: mostly small mails, some large ones. */
 const BODY_LINES = [3, 12, 40, 7, 160, 25, 900];
 
-/** The bytes of a mail with CRLF line ends; each line names the mail, some begin with a dot. */
+/** @returns the bytes of a mail; each line contains its id, some begin with a dot */
 export function bytesOf(id: string): Buffer {
   const hash = createHash('sha256').update(id).digest();
   const lines = BODY_LINES[(hash[0] ?? 0) % BODY_LINES.length] ?? 0;
@@ -41,27 +41,27 @@ export function bytesOf(id: string): Buffer {
 
 /** Delay between two attempts to send a mail, milliseconds. */
 const RETRY_MS = 150;
-/** Timeout of a reply, milliseconds. RFC 5321 section 4.5.3.2 demands minutes. */
+/** Timeout of a reply, milliseconds; RFC 5321 section 4.5.3.2 requires minutes. */
 const REPLY_TIMEOUT_MS = 30_000;
 
-/** The key in `replies` of final dots without a reply. */
+/** Key in `replies` for mails whose final dot got no reply. */
 export const NO_REPLY = 'no reply';
 
-/** The reply to a command or to the final dot, or none because the connection ended after the dot. */
+/** The reply to a command or to the final dot; none if the connection ended after the dot. */
 type Outcome = { reply: string; atDot: boolean } | typeof NO_REPLY;
 
 /**
- * Sends mail to all nodes of a site over several connections, as the queue of a mail server does: a mail that was
- * rejected with 4xx or not answered is sent again, to another node, until one acknowledges it.
+ * Sends mail to the nodes of a site over several connections, as the queue of a mail server does: a mail that was
+ * rejected with 4xx or got no reply is sent again, to the next node, until it is acknowledged.
  */
 export class MailQueue {
-  /** Acknowledged mails by id, with how many earlier attempts may have stored the mail as well. */
+  /** Acknowledged mails by id. `unknown` is the number of earlier attempts that may have stored the mail as well. */
   readonly acknowledged = new Map<string, { mail: LoadMail; unknown: number }>();
-  /** Replies other than 250, counted by their code. */
+  /** Number of replies other than 250, by code. */
   readonly replies = new Map<string, number>();
-  /** Replies of 5xx: none is expected. */
+  /** Replies with 5xx, which no test expects. */
   readonly permanent: string[] = [];
-  /** The connections, by their local port, and the mails that were sent over each, in order. */
+  /** Connections by local port, with the ids of the mails that were sent over each, in order. */
   readonly connections: { port: number; mails: string[] }[] = [];
   readonly #site: Pick<Site, 'nodes'>;
   readonly #next: () => LoadMail | undefined;
@@ -76,18 +76,18 @@ export class MailQueue {
     this.#running = Array.from({ length: connections }, () => this.#work());
   }
 
-  /** Takes no new mail; resolves when every mail that was begun is acknowledged. */
+  /** Stops taking new mails; resolves when all others are acknowledged. */
   async drained(): Promise<void> {
     this.#isStopped = true;
     await Promise.all(this.#running);
   }
 
-  /** Resolves when so many are acknowledged. */
+  /** Resolves when `count` mails are acknowledged. */
   async untilAcknowledged(count: number): Promise<void> {
     while (this.acknowledged.size < count) await pause(10);
   }
 
-  /** Resolves when so many more are acknowledged. */
+  /** Resolves when `count` more mails are acknowledged. */
   untilMore(count: number): Promise<void> {
     return this.untilAcknowledged(this.acknowledged.size + count);
   }
@@ -136,7 +136,7 @@ export class MailQueue {
   }
 }
 
-/** @returns a connection after EHLO; undefined when the server does not greet */
+/** @returns a connection after EHLO; undefined if the server does not accept it */
 async function open(port: number): Promise<SmtpClient | undefined> {
   const client = await smtpClient(port).catch(() => undefined);
   client?.socket.setTimeout(REPLY_TIMEOUT_MS, () => client.close());
@@ -150,14 +150,14 @@ async function attempt(client: SmtpClient, { id, to }: LoadMail): Promise<Outcom
     const reply = await client.say(command);
     if (!/^[23]/.test(reply)) return { reply, atDot: false };
   }
-  // Dots are stuffed (RFC 5321 section 4.5.2).
+  // Dot stuffing (RFC 5321 section 4.5.2).
   const data = bytesOf(id).toString('latin1').replaceAll(/^\./gm, '..');
   await client.send(Buffer.from(`${data}.\r\n`, 'latin1'));
   const reply = await client.reply();
   return reply === '' ? NO_REPLY : { reply, atDot: true };
 }
 
-/** Sends a mail once. @returns the reply of the server to it */
+/** Sends a mail once. @returns the reply */
 export async function sendOnce(port: number, mail: LoadMail): Promise<string> {
   const client = await open(port);
   const outcome = client && (await attempt(client, mail));

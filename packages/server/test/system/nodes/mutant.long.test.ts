@@ -12,11 +12,11 @@ describe.skipIf(!POSTGRES)('a mutant: a database that acknowledges commits befor
   /** Sends mail, crashes the database, and asserts that everything acknowledged is there. */
   async function crashAfterMails(commit: 'on' | 'off'): Promise<void> {
     const inboxes = await site().createInboxes(1);
-    // The check at the start of a node has passed before.
+    // The node has checked the setting at its start.
     await site().query(`alter system set synchronous_commit = '${commit}'`);
     await site().query('select pg_reload_conf()');
     await expect.poll(() => site().query('show synchronous_commit')).toBe(commit);
-    // It would write commits to disk a moment later.
+    // The WAL writer would sync commits a moment later.
     const writer = await site().query("select pid from pg_stat_activity where backend_type = 'walwriter'");
     process.kill(Number(writer), 'SIGSTOP');
     let made = 0;

@@ -18,16 +18,16 @@ import {
 } from '../../support/server-process.ts';
 import { sharedPostgres } from '../../support/shared-postgres.ts';
 
-/** False where there is no PostgreSQL; tests of several nodes are skipped there. */
+/** False if PostgreSQL is not available; tests of several nodes are skipped then. */
 export const POSTGRES = await hasPostgres();
 
-/** The engines of this machine, each with a number of nodes that may run on one database. */
+/** The available engines, each with the number of nodes on one database. */
 export const ENGINES = [
   { engine: 'SQLite', count: 1 },
   ...(POSTGRES ? [{ engine: 'PostgreSQL', count: 2 } as const] : []),
 ] as const;
 
-/** Settings for inboxes that take more mail than a test sends. */
+/** Settings with a large limit of messages in an inbox. */
 export const MANY_MESSAGES = {
   MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 1_000_000 } }),
 };
@@ -35,7 +35,7 @@ export const MANY_MESSAGES = {
 interface SiteOptions {
   /** Default PostgreSQL. */
   engine?: 'SQLite' | 'PostgreSQL';
-  /** Starts a PostgreSQL server for this site; by default its database is on that of the run. */
+  /** Starts a PostgreSQL server for this site. Default: a database on the shared one. */
   own?: PostgresOptions;
   /** Settings of all nodes. */
   env?: Record<string, string>;
@@ -43,9 +43,9 @@ interface SiteOptions {
 
 /** Mayfly nodes on one database, each a process. */
 export class Site {
-  /** The nodes by their place; a node that was killed keeps its place. */
+  /** The nodes by place; a node that has ended keeps its place. */
   readonly nodes: ServerProcess[] = [];
-  /** The URL of the database that nodes get when they start; empty for SQLite. */
+  /** The database URL for nodes that are started; empty for SQLite. */
   url = '';
   readonly #folder = mkdtempSync(join(tmpdir(), 'mayfly-nodes-'));
   readonly #options: SiteOptions;
@@ -75,7 +75,7 @@ export class Site {
     return join(this.#folder, String(place));
   }
 
-  /** The node at a place; behind the last one comes the first. */
+  /** @returns the node at a place, modulo the number of nodes */
   node(place: number): ServerProcess {
     const found = this.nodes[place % this.nodes.length];
     if (!found) throw new Error('There is no node.');
@@ -93,7 +93,7 @@ export class Site {
     return node;
   }
 
-  /** @returns so many new inboxes, made by the first node */
+  /** Creates inboxes on the first node. */
   createInboxes(count: number): Promise<Inbox[]> {
     return Promise.all(Array.from({ length: count }, () => this.node(0).createInbox()));
   }
@@ -110,18 +110,18 @@ export class Site {
   }
 
   async close(): Promise<void> {
-    // A place whose node did not start is empty.
+    // A place is empty if its node did not start.
     await Promise.all(this.nodes.splice(0).map((node?: ServerProcess) => node?.end('SIGKILL')));
     await this.#postgres?.remove();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 
-/** Starts a site with so many nodes. */
+/** Starts a site with `count` nodes. */
 async function startSite(count: number, options: SiteOptions = {}): Promise<Site> {
   const site = new Site(options);
   await site.open();
-  // One after the other: the first one creates the tables.
+  // Sequential, because the first one creates the tables.
   for (let n = 0; n < count; n++) await site.startNode();
   return site;
 }
@@ -137,13 +137,13 @@ function inSites(before: typeof beforeAll | typeof beforeEach) {
   };
 }
 
-/** A site with so many nodes for the tests of the `describe` that calls this. @returns gives it to them */
+/** Starts a site for the tests of the `describe` that calls this. @returns a function that returns it */
 export const useSite = inSites(beforeAll);
 
-/** The same, with a site for each test. */
+/** As {@link useSite}, with a new site for each test. */
 export const useSiteOfTest = inSites(beforeEach);
 
-/** The URL of a database, reached through another port. */
+/** @returns a URL with another port */
 export function throughPort(url: string, port: number): string {
   const changed = new URL(url);
   changed.port = String(port);

@@ -8,18 +8,17 @@ import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
 import { POSTGRES, throughPort, useSiteOfTest } from './nodes.ts';
 import { allMessages } from './truth.ts';
 
-/** How long it takes at most until everything works again: the timeout of an answer, and of a connection. */
+/** Maximum time until everything works again: the timeouts of a response and of a connection, milliseconds. */
 const PROMISED_MS = 18_000;
-/** How long a call takes at most: for a connection, and for an answer. */
+/** Maximum duration of a call: the timeouts of a connection and of a response, milliseconds. */
 const LONGEST_CALL_MS = 18_000;
 const EVERY_MS = 150;
-/** Calls that show how long they take at the moment, when nothing is wrong. */
+/** Number of calls that measure the usual duration. */
 const USUAL_CALLS = 5;
-/** Most calls in a row that each of them can wait for. */
+/** Maximum number of calls that a call may wait for. */
 const CALLS_IN_A_ROW = 5;
 
 interface Call {
-  /** The number of the call. */
   n: number;
   begun: number;
   ended: number;
@@ -27,7 +26,7 @@ interface Call {
   code: string;
 }
 
-/** Makes a call again and again, also while earlier ones have no answer. @returns those that were answered */
+/** Makes calls at a fixed rate without waiting for earlier ones. @returns those that have ended */
 function repeat(call: (n: number) => Promise<string>): { calls: Call[]; stop(): Promise<unknown> } {
   const calls: Call[] = [];
   const begun: Promise<void>[] = [];
@@ -71,7 +70,7 @@ describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', ()
     });
     await expect.poll(() => polls.calls.length).toBeGreaterThan(USUAL_CALLS);
     await succeededAfter(performance.now());
-    // On a slow machine everything takes longer.
+    // Allows for a slow machine.
     const usualMs = longestCall();
     limit = (ms) => ms * cpuSlowness() + CALLS_IN_A_ROW * usualMs;
   });
@@ -91,7 +90,7 @@ describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', ()
     }
   }
 
-  /** Ends the calls. Nothing acknowledged is missing, and each call got an answer that says what to do. */
+  /** Stops the calls; asserts that no acknowledged mail is missing, and that no call failed otherwise than with 451 or 503. */
   async function assertHonest(): Promise<void> {
     await Promise.all([mails.stop(), polls.stop()]);
     const stored = new Set((await allMessages(node, inbox)).map(({ subject }) => subject));
@@ -104,7 +103,7 @@ describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', ()
   const longestCall = () =>
     Math.max(...[...mails.calls, ...polls.calls].map(({ begun, ended }) => ended - begun));
 
-  /** From now on mail and polls succeed within the promised time, and no call has taken longer than it may. */
+  /** Asserts that mail and polls succeed within the promised time, and that no call has taken longer than allowed. */
   async function worksAgain(annotate: TestContext['annotate']): Promise<void> {
     const ms = await succeededAfter(performance.now());
     await assertHonest();
@@ -123,7 +122,7 @@ describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', ()
     freezeAll();
     await worksAgain(annotate);
     freezeAll();
-    // The exit code says whether the last usage could be written, which it could not.
+    // The exit code is not 0, because the last usage could not be written.
     await node.end('SIGTERM');
   });
 

@@ -17,10 +17,10 @@ interface Page {
 }
 
 const PAGE = 200;
-/** Requests at the same time. */
+/** Concurrent requests. */
 const AT_ONCE = 8;
 
-/** The Received line that the server writes in front of a raw source. */
+/** The Received line that the server adds to a raw source. */
 const RECEIVED_LINE = /^Received: from [^\r\n]*\r\n\tby [^\r\n]*\r\n\t[^\r\n]*\r\n/;
 
 /** @returns all messages of an inbox, oldest first */
@@ -34,7 +34,7 @@ export async function allMessages(server: ServerProcess, { id }: Inbox): Promise
   return messages.reverse();
 }
 
-/** Asserts that a message of a {@link MailQueue} can be read in full and is what was sent. */
+/** Asserts that a message can be read in full and equals the mail that was sent. */
 async function assertWhole(server: ServerProcess, inbox: Inbox, summary: Summary): Promise<void> {
   const { id, subject, size } = summary;
   const path = `/v1/inboxes/${inbox.id}/messages/${id}`;
@@ -46,7 +46,7 @@ async function assertWhole(server: ServerProcess, inbox: Inbox, summary: Summary
   expect(message.body).toMatchObject({ subject, parseError: null, text: expect.stringContaining(subject) });
 }
 
-/** Asserts that all messages of an inbox are whole, and that ids and times increase. @returns them, oldest first */
+/** Asserts that all messages of an inbox are whole and in order. @returns them, oldest first */
 async function readAll(server: ServerProcess, inbox: Inbox): Promise<Summary[]> {
   const messages = await allMessages(server, inbox);
   for (const [index, { id, receivedAt }] of messages.slice(1).entries()) {
@@ -62,16 +62,16 @@ async function readAll(server: ServerProcess, inbox: Inbox): Promise<Summary[]> 
 }
 
 /**
- * Asserts that every acknowledged mail is in each of its inboxes, unaltered and in order; that there are more copies
- * than one only where the outcome of earlier attempts was unknown, in all of its inboxes as many; and nothing else.
- * @returns how many messages are stored, and how many of them are further copies
+ * Asserts that every acknowledged mail is unaltered and in order in each of its inboxes, with the same number of copies
+ * in each: one, and at most one more for each earlier attempt with an unknown outcome. There are no other messages.
+ * @returns the number of stored messages, and how many of them are additional copies
  */
 export async function assertTruth(
   node: ServerProcess,
   inboxes: Inbox[],
   { acknowledged, permanent }: Pick<MailQueue, 'acknowledged' | 'permanent'>,
 ): Promise<{ stored: number; repeated: number }> {
-  /** Copies by address and id. */
+  /** Number of copies by address and id. */
   const copies = new Map<string, number>();
   let stored = 0;
   for (const inbox of inboxes) {
@@ -97,8 +97,8 @@ export async function assertTruth(
 }
 
 /**
- * Follows an inbox by its cursor, on one node after the other from the place `first` on. The last page is requested
- * when `isEnough` returns true. @returns ids, oldest first
+ * Follows an inbox by its cursor on the nodes in turn, beginning at the place `first`, until `isEnough` returns true.
+ * @returns ids of messages, oldest first
  */
 export async function follow(
   site: Pick<Site, 'node'>,
@@ -116,7 +116,7 @@ export async function follow(
       .api('GET', path)
       .catch(() => undefined);
     if (response?.status !== 200) {
-      // A node that was killed or has no database.
+      // The node has ended, or has no database.
       if (response) expect(response.status).toBe(503);
       await pause(50);
       continue;

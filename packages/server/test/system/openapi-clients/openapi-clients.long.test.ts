@@ -9,7 +9,7 @@ import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../../../../', import.meta.url));
-/** Where `.ci/openapi-generators` installs them. */
+/** The folder in which `.ci/openapi-generators` installs generators. */
 const generators = join(root, 'node_modules/.cache/openapi-generators');
 const typescript = join(generators, 'typescript/node_modules');
 const python = join(generators, 'python/bin');
@@ -32,7 +32,7 @@ if (absent.length > 0) {
   process.stderr.write(`Skipped: ${absent.join(' and ')} not installed (run .ci/openapi-generators).\n`);
 }
 
-/** What each program prints when all went well. */
+/** The expected output of each program. */
 const expected = {
   subject: 'Please confirm your address',
   code: '482913',
@@ -42,7 +42,7 @@ const expected = {
 };
 const byLabel = { listed: [true], removed: 1 };
 
-/** It knows neither type, and sends injected messages and archives as the other types that the operations take. */
+/** Warnings of openapi-python-client about media types that it does not support; it uses the alternatives. */
 const OTHER_MEDIA_TYPES =
   /WARNING parsing POST \/v1\/inboxes\/(?:\{id\}\/messages within messages\.\s+Unsupported content type message\/rfc822|import within inboxes\.\s+Unsupported content type application\/zip)/g;
 
@@ -56,7 +56,7 @@ describe('a client generated from openapi.json creates, waits, reads, fetches by
   });
   afterAll(() => app.stop());
 
-  /** Runs a program of a user with the address and the key; reads the JSON that it prints. */
+  /** Runs a program with the URL and the key. @returns the JSON that it prints */
   async function outputOf(program: string, ...args: string[]): Promise<{ rawSize: number[] }> {
     const { host, port } = app.smtp;
     const all = [...args, app.url, TEST_KEY, host, String(port)];
@@ -96,7 +96,7 @@ describe('a client generated from openapi.json creates, waits, reads, fetches by
     expectAll(await outputOf(join(python, 'python3'), 'program.py'), byLabel);
   });
 
-  /** Makes a client; what the generator could not read is an error. Returns its folder. */
+  /** Generates a client. @returns its folder @throws if the generator reports an error */
   async function generate(generator: string, properties: string): Promise<string> {
     const output = join(folder(), generator);
     const what = ['generate', '-g', generator, '-i', 'openapi.json', '-o', output];

@@ -15,11 +15,11 @@ import { ENGINES, POSTGRES, useSite } from '../nodes/nodes.ts';
 import { allMessages, assertTruth } from '../nodes/truth.ts';
 
 const KILLS = inForm(1, 30);
-/** Mails that are acknowledged before a kill, each time. */
+/** Number of mails that are acknowledged before each kill. */
 const MAILS = { low: 1, high: inForm(60, 200) };
 const CONNECTIONS = 20;
 const ENV = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' };
-/** Reading it takes long enough for mail behind it to be unread at the kill. */
+/** A mail that takes so long to parse that mail after it is unread at the kill. */
 const bomb =
   BOMBS.find(({ name }) => name === 'encoded words of many charsets')?.mail(2_000_000) ?? Buffer.alloc(0);
 const random = chance();
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => receiver.close());
 
-/** The newest acknowledged mails are found by each way that needs what they say. */
+/** Asserts that lists, searches and waits, which need parsed mail, find these mails. */
 async function expectFound(server: ServerProcess, { id }: Inbox, subjects: string[]): Promise<void> {
   const { api } = server;
   const asked = subjects.map(async (subject) => {
@@ -45,7 +45,7 @@ async function expectFound(server: ServerProcess, { id }: Inbox, subjects: strin
       from: { address: 'sender@ledger.example' },
       preview: expect.stringContaining(subject),
     };
-    // A mail that was sent again may be there twice.
+    // A mail that was sent again may be stored twice.
     for (const { body } of [list, search, account, wait]) {
       expect(body.messages.length).toBeGreaterThan(0);
       for (const message of body.messages) expect(message).toMatchObject(row);

@@ -1,6 +1,5 @@
 /*
- * deploy/nginx.conf as it is in the repository, in nginx in front of Mayfly. Time is scaled down: 1 s stands
- * for the 60 s after which nginx gives up by default.
+ * nginx with deploy/nginx.conf in front of Mayfly, with a default read timeout of 1 s instead of 60 s.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -22,7 +21,7 @@ const program = findProgram('openssl') && findProgram('nginx');
 if (!program) reportAbsent('nginx or openssl', 'nginx openssl');
 const absent = program ? '' : ' (skipped: not installed, Debian: apt-get install nginx openssl)';
 const CONFIGURATION = readFileSync(join(ROOT, 'deploy/nginx.conf'), 'utf8');
-/** In place of the 60 s of nginx, for every `location` that does not set its own. */
+/** The read timeout of every `location` that does not set its own. */
 const DEFAULT_READ_TIMEOUT_S = 1;
 const LONGER_THAN_DEFAULT_S = DEFAULT_READ_TIMEOUT_S + 1;
 const MIB = 1024 * 1024;
@@ -61,7 +60,7 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
     await app?.stop();
   });
 
-  /** Starts nginx with a configuration of which only ports and certificate are replaced. */
+  /** Starts nginx; only ports and certificate of the configuration are replaced. */
   async function started(name: string, configuration = CONFIGURATION, port?: number): Promise<Nginx> {
     const own = join(folder(), name);
     mkdirSync(own);
@@ -74,7 +73,7 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
     writeFileSync(join(own, 'mayfly.conf'), site);
     const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
     const main = [
-      // The worker of a root process would be another user, who cannot write to the folder.
+      // By default, the worker of a root process runs as another user, who cannot write to the folder.
       process.getuid?.() === 0 ? 'user root;' : '',
       `daemon off; pid ${own}/nginx.pid; error_log stderr; worker_processes 1;`,
       'events { worker_connections 256; }',
@@ -87,7 +86,7 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
     return { url: `https://localhost:${listens}`, stop: await startProgram(program ?? '', args, listens) };
   }
 
-  /** A request whose response has begun. */
+  /** Makes a request; resolves with the response headers. */
   function open(path: string, { method = 'GET', headers = {}, body }: Call = {}, proxy = nginx) {
     return new Promise<IncomingMessage>((resolve, reject) => {
       const all = { authorization: `Bearer ${TEST_KEY}`, ...headers };
@@ -190,7 +189,7 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
     const body = Buffer.alloc(50 * MIB, 'a');
     const headers = { 'content-type': 'message/rfc822' };
     const answer = await call(`/v1/inboxes/${id}/messages`, { method: 'POST', headers, body });
-    // nginx sets no such header, also not with its own 413.
+    // nginx does not set this header, also not with a 413 of its own.
     expect(answer.headers['x-request-id']).toEqual(expect.any(String));
   });
 });

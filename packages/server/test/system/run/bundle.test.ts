@@ -8,7 +8,7 @@ import { useFolderOfTest } from '../../support/folder.ts';
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../../../../..');
 
-/** A project with the real entry and build, and a program of one file that prints a number of its own. */
+/** A project with the real entry and build script, and a program that prints a number. */
 const project = useFolderOfTest();
 beforeEach(() => {
   for (const path of ['bin', 'build.js'])

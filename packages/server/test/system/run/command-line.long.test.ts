@@ -12,10 +12,10 @@ import { type ServerProcess, startServer } from '../../support/server-process.ts
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
 const run = promisify(execFile);
-/** Runs a command at a pseudo-terminal of its own. */
+/** script(1), which runs a command at a pseudo-terminal. */
 const SCRIPT = process.platform === 'linux' ? findProgram('script') : undefined;
 if (!SCRIPT) reportAbsent('script, a pseudo-terminal for commands,', 'bsdutils');
-/** A command that hangs is ended, so that the test says which. */
+/** Timeout of a command, shorter than that of a test, so that the failure names the command. */
 const COMMAND_MS = 100_000;
 
 const folder = useFolder();
@@ -28,7 +28,7 @@ const environment = (more: Record<string, string> = {}) => ({
   ...more,
 });
 
-/** `mayfly dev` without a chosen key. */
+/** Starts `mayfly dev` without MAYFLY_API_KEY. */
 async function start(env: Record<string, string> = {}): Promise<ServerProcess> {
   const server = await startServer({
     command: 'dev',
@@ -41,7 +41,7 @@ async function start(env: Record<string, string> = {}): Promise<ServerProcess> {
 
 const stop = async (server: ServerProcess) => (await server.end('SIGTERM')).code;
 
-/** A command of the operator beside it, with that on its standard input, which stays open; what it printed. */
+/** Runs a command with this standard input, which stays open. @returns its output */
 async function mayfly(command: string[], input = '', env = environment()): Promise<string> {
   const running = run(process.execPath, [MAIN, ...command], { env, timeout: COMMAND_MS });
   running.child.stdin?.write(input);
@@ -109,7 +109,7 @@ describe('the command line', () => {
   });
 
   it('names the version of Node that it needs when an older one runs it', async () => {
-    // There is one Node here, so it says that it is another.
+    // Emulates an older version, because only one is installed.
     const older =
       'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.20.2"}})';
     const attempt = run(process.execPath, ['--import', older, MAIN, 'dev'], { env: environment() });

@@ -8,7 +8,7 @@ import { useFolderOfTest } from '../../support/folder.ts';
 const run = promisify(execFile);
 const ENTRY = join(import.meta.dirname, '../../../bin/mayfly.js');
 
-/** A project around the real entry: its program prints where a thread of it looks. */
+/** A project with the real entry; its program prints the cache folder of a thread. */
 const project = useFolderOfTest();
 let entry: string;
 beforeEach(() => {
@@ -33,7 +33,7 @@ beforeEach(() => {
   );
 });
 afterEach(() => {
-  // A test takes the right to write away.
+  // A test makes the folder read-only.
   chmodSync(join(project(), 'node_modules'), 0o755);
 });
 
@@ -41,7 +41,7 @@ const source = (name: string) => join(project(), 'packages/server/src', name);
 const ours = () => join(project(), 'node_modules/.cache/mayfly');
 const kept = () => globSync('**/*', { cwd: ours(), withFileTypes: true }).filter((one) => one.isFile());
 
-/** Where a thread of the program looks. @param env added to the environment */
+/** @returns the cache folder of a thread of the program */
 async function start(env: Record<string, string> = {}): Promise<string> {
   const { stdout } = await run(process.execPath, [entry], { env: { PATH: process.env.PATH, ...env } });
   return stdout.trim();
@@ -54,7 +54,7 @@ describe('the compile cache', () => {
   });
 
   it('is not used where its folder cannot be created', async () => {
-    // A file in the way stops root too, whom no permission stops.
+    // The file prevents the folder also for root, whom permissions do not stop.
     writeFileSync(join(project(), 'node_modules/.cache'), '');
     chmodSync(join(project(), 'node_modules'), 0o555);
     expect(await start()).toBe('nowhere');

@@ -16,7 +16,7 @@ beforeEach(() => {
   dataDir = join(folder(), 'data');
 });
 
-/** `mayfly serve` without a chosen key, for a start that fails: what is on standard output is JSON, and no stack trace is shown. */
+/** Runs `mayfly serve` without MAYFLY_API_KEY until it fails; standard output must be JSON lines, and no stack trace is shown. */
 async function failedStart(env: Record<string, string> = {}) {
   const child = spawnServer({ dataDir, env: { MAYFLY_API_KEY: '', ...env } });
   if (!child.stdout || !child.stderr) throw new Error('its output goes elsewhere');
@@ -33,7 +33,7 @@ async function failedStart(env: Record<string, string> = {}) {
   return { code, logged, stderr };
 }
 
-/** The app by itself, which costs less than a process. */
+/** Starts the app in this process, which takes less time. */
 function start(env: Record<string, string>) {
   const settings = { MAYFLY_HTTP_PORT: '0', MAYFLY_SMTP_PORT: '0', MAYFLY_DATA_DIR: dataDir };
   return createApp(parseConfig({ ...settings, MAYFLY_LOG_LEVEL: 'silent', ...env })).start();
@@ -65,7 +65,7 @@ describe('a start that fails', () => {
   );
 
   it('because the port needs a privilege names the setting and how to get the privilege', () => {
-    // Made by hand: whether this user may open port 25 is the machine's business.
+    // A constructed error, because some machines allow every user to open port 25.
     const refused = Object.assign(new Error('listen EACCES'), { code: 'EACCES', port: 25 });
     const config = parseConfig({ MAYFLY_SMTP_PORT: '25' });
     expect(explainListening(refused, 'smtp', config)).toMatchObject({

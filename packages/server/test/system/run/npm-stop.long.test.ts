@@ -11,15 +11,15 @@ import { smtpClient } from '../../support/smtp-script.ts';
 
 const PROJECT = join(import.meta.dirname, '../../../../..');
 const KEY = 'npm_stop_key_0123456789';
-/** Written to standard output when the server is ready, by `dev` and by `serve`. */
+/** Output of `dev` and of `serve` when the server is ready. */
 const READY = /Mayfly .*is ready/;
 
-/** The PATH of a user's shell: without what npm adds for the scripts that it runs, as these tests. */
+/** The PATH without the folders that npm adds for scripts such as these tests. */
 const PATH = (process.env.PATH ?? '')
   .split(':')
   .filter((folder) => !folder.includes('node_modules'))
   .join(':');
-/** Tests of npm can run where there is one, and where `/proc` shows the processes. */
+/** True if npm is installed and `/proc` shows the processes. */
 const HAS_NPM =
   process.platform === 'linux' && PATH.split(':').some((folder) => existsSync(join(folder, 'npm')));
 
@@ -29,7 +29,7 @@ interface LiveProcess {
   command: string;
 }
 
-/** The processes of a group that have not ended (proc(5): field 3 of `stat` is the state, 5 the group). */
+/** @returns the live processes of a group (proc(5): field 3 of `stat` is the state, 5 the group) */
 function processesOf(group: number): LiveProcess[] {
   const pids = readdirSync('/proc').map(Number).filter(Boolean);
   return pids.flatMap((pid) => {
@@ -39,16 +39,15 @@ function processesOf(group: number): LiveProcess[] {
       const command = readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ').trim();
       return Number(pgrp) === group && state !== 'Z' ? [{ pid, state, command }] : [];
     } catch {
-      // It ended meanwhile.
+      // The process has ended meanwhile.
       return [];
     }
   });
 }
 
 /**
- * Starts a server by the real npm on a data folder of its own, in a process group of its own, as a terminal starts a
- * command. What is left of it after the test is killed.
- * @param command as a user types it, such as `['npm', 'start']`
+ * Starts a server by a command such as `npm start` in a new process group, as a shell does. Kills what is left of the
+ * group after the test.
  */
 async function start({ onTestFinished }: TestContext, [program = '', ...args]: string[]) {
   const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-npm-'));
@@ -98,18 +97,18 @@ function serverPid({ processes }: NpmServer): number {
 
 async function expectGone({ expect }: TestContext, server: NpmServer): Promise<void> {
   await expect.poll(server.processes).toEqual([]);
-  // The kernel closes the sockets of a killed process a moment after the process is gone.
+  // The kernel closes the sockets of a killed process a moment later.
   const ports = async () => [await isFree(server.httpPort), await isFree(server.smtpPort)];
   await expect.poll(ports).toEqual([true, true]);
 }
 
-/** Waits for a message that does not come. */
+/** Makes a request that is held until its timeout. */
 async function emptyWait({ api }: NpmServer, seconds: number): Promise<void> {
   const { body } = await api('POST', '/v1/inboxes');
   await api('GET', `/v1/inboxes/${body.id}/messages?wait=${seconds}`);
 }
 
-/** Begins a message of one line and leaves its end to be sent. */
+/** Begins to send a message, without its end. */
 async function halfSent({ api, smtpPort }: NpmServer) {
   const { body } = await api('POST', '/v1/inboxes');
   const client = await smtpClient(smtpPort);
@@ -128,7 +127,7 @@ const STOPPED = /Mayfly has stopped/;
 const STOPPING = /Mayfly is stopping/g;
 const END_OF_MESSAGE = { send: 'body\r\n.', expect: ['250 2.0.0', '421 4.3.2'] };
 
-// Each of these mostly waits for processes of its own, so several run at the same time.
+// Concurrent, because the tests mostly wait for processes.
 describe
   .skipIf(!HAS_NPM)
   .concurrent('a server that npm started (skipped where there is no npm, or no /proc)', () => {
@@ -143,7 +142,7 @@ describe
           server.child.kill(signal);
           await expect.poll(server.output).toMatch(STOPPING);
           expect(server.child.exitCode).toBeNull();
-          // A message in flight is still accepted: this is what graceful means.
+          // A message in flight is still accepted.
           await client.play([END_OF_MESSAGE]);
           await expectGone(test, server);
           expect(await server.ended).toBe(0);
@@ -178,7 +177,7 @@ describe
       const pid = serverPid(server);
       process.kill(pid, 'SIGTERM');
       await expect.poll(server.output).toMatch(STOPPING);
-      // Signals of the first second count as copies of the first one, so it takes more than one.
+      // Repeated, because signals within a second count as copies of the first one.
       const signalAgain = () => {
         if (server.processes().some((one) => one.pid === pid)) process.kill(pid, 'SIGTERM');
         return server.processes().length;
@@ -209,7 +208,7 @@ describe
         const server = await start(test, line.split(' '));
         process.kill(-server.group, 'SIGHUP');
         await server.ended;
-        // Held longer than the server takes to notice that its parent is gone.
+        // Longer than the server takes to notice that its parent has ended.
         await emptyWait(server, 2);
         test.expect((await fetch(`http://127.0.0.1:${server.httpPort}/healthz`)).status).toBe(200);
         process.kill(serverPid(server), 'SIGTERM');
@@ -221,12 +220,12 @@ describe
       'ends gracefully as `%s` when its terminal is closed',
       async (line, test) => {
         const { expect } = test;
-        // script(1) runs it in a terminal of its own, which is closed with script.
+        // script(1) runs the command in a new terminal, which closes with script.
         const server = await start(test, ['script', '-qfec', line, '/dev/null']);
         const log = join(server.dataDir, 'mayfly.db-wal');
         expect(existsSync(log)).toBe(true);
         server.child.kill('SIGKILL');
-        // Only a database that was closed in order has no log left.
+        // The write-ahead log is deleted only by a graceful stop.
         await expect.poll(() => existsSync(log)).toBe(false);
         await expectGone(test, server);
       },

@@ -32,14 +32,14 @@ beforeEach(() => {
 const link = () => join(project(), 'node_modules/.bin/node');
 const bundled = () => join(project(), 'scripts/node/node_modules', PACKAGE, 'bin/node');
 
-/** The package that npm installs, with a program that runs, or does not, in the place of Node.js. */
+/** Installs the npm package of Node.js with another program. */
 function install(program: string): void {
   mkdirSync(dirname(bundled()), { recursive: true });
   writeFileSync(bundled(), program);
   chmodSync(bundled(), 0o755);
 }
 
-/** Instead of npm, which takes seconds: notes its arguments and installs nothing. */
+/** Replaces npm by a script that stores its arguments and installs nothing. */
 function replaceNpm(): void {
   writeFileSync(
     npm(),
@@ -51,7 +51,7 @@ const npm = () => join(project(), 'npm.cjs');
 const RUNS = '#!/bin/sh\necho v24.21.0\n';
 const DOES_NOT_RUN = '#!/no/such/loader\n';
 
-/** `npm ci` has come to its end. @param versions what Node.js says of itself */
+/** Runs the script at the end of `npm ci`. @param versions the Node.js version and platform to emulate */
 async function afterInstall(versions?: { node: string; platform?: string }): Promise<string> {
   const disguise = versions
     ? [

@@ -107,7 +107,7 @@ describe('the standard output of mayfly serve', () => {
   });
 
   it('reports that the first key cannot be written, and the server runs: another key can be created', async () => {
-    // A folder of that name cannot be replaced by a file.
+    // A folder of this name prevents the file.
     mkdirSync(join(keyFile(), 'full'), { recursive: true });
     const output = await outputOf({ MAYFLY_API_KEY: '' }, async ({ url }) => {
       expect((await fetch(`${url}/healthz`)).status).toBe(200);

@@ -10,7 +10,7 @@ import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
 
 /*
- * A certificate is renewed: its files are replaced, and SIGHUP makes `mayfly serve` read them.
+ * The files of a certificate are replaced, and SIGHUP makes `mayfly serve` read them.
  */
 
 let folder: string;
@@ -36,7 +36,7 @@ async function start(env: Record<string, string>): Promise<void> {
   createInterface({ input: output }).on('line', (line) => logged.push(JSON.parse(line)));
 }
 
-/** Replaces both files, as a program that renews certificates does. */
+/** Replaces both files. */
 function install(pair: { cert: string; key: string }): void {
   for (const [path, text] of [
     [cert, pair.cert],
@@ -47,7 +47,7 @@ function install(pair: { cert: string; key: string }): void {
   }
 }
 
-/** Sends SIGHUP. @returns the next line of the log that tells what came of it */
+/** Sends SIGHUP. @returns the log line with the result */
 async function reload(): Promise<Record<string, unknown>> {
   const from = logged.length;
   server.process.kill('SIGHUP');
@@ -59,7 +59,7 @@ async function reload(): Promise<Record<string, unknown>> {
   }
 }
 
-/** A connection after STARTTLS, by a client that trusts one certificate only. */
+/** @returns a connection after STARTTLS of a client that trusts one certificate only */
 async function encrypted(trust: ConnectionOptions): Promise<SmtpClient> {
   const client = await smtpClient(server.smtpPort);
   onTestFinished(() => client.close());
@@ -78,7 +78,7 @@ test('SIGHUP: new connections get the new certificate, open ones continue, and i
   onTestFinished(() => waiting.close());
   await waiting.play(['→ 220', 'EHLO c → 250']);
 
-  // A new key beside the old certificate: the moment between two renames, or a mistake.
+  // A new key with the old certificate, as between two renames.
   install({ ...first.tls, key: second.tls.key });
   expect(await reload()).toMatchObject({ level: 'error', msg: expect.stringMatching(/the old one stays/) });
   await encrypted(first.trust);

@@ -2,8 +2,8 @@ import { MIGRATIONS } from '../../../src/database/migrate.ts';
 import { constant } from '../../../src/database/sql.ts';
 
 /*
- * Loaded before the server (`node --import`), it makes the server one of a later version: TEST_MIGRATIONS has
- * further migrations, as pairs of a schema and the oldest schema whose servers can use its tables.
+ * Loaded before the server (`node --import`), adds migrations to emulate a later version. TEST_MIGRATIONS has pairs of a
+ * schema and the oldest schema whose servers can use its tables.
  */
 
 const further: [schema: number, usableFrom: number][] = JSON.parse(process.env.TEST_MIGRATIONS ?? '[]');

@@ -8,7 +8,7 @@ import { allMessages } from '../nodes/truth.ts';
 
 const OTHER_VERSION = fileURLToPath(new URL('other-version.ts', import.meta.url));
 type Version = [schema: number, usableFrom: number][];
-/** Versions of Mayfly by what they add to the schema of this one. */
+/** Versions of Mayfly by their additional migrations. */
 const THIS: Version = [];
 const NEXT: Version = [[9001, 1]];
 const AFTER_NEXT: Version = [...NEXT, [9002, 9001]];
@@ -31,7 +31,7 @@ describe.each(ENGINES)('servers of two versions on one database, $engine', ({ en
     await expect(start(THIS)).rejects.toThrow(
       'The database was upgraded to schema 9002 by a newer version of Mayfly. It needs schema 9001 or newer, and this version has schema 1. Start the newer version, or restore a backup of this one.',
     );
-    // It lacks a migration of its own.
+    // The server has a migration that the database lacks.
     await expect(start([[9000, 1]])).rejects.toThrow('It needs that version');
     await (await start(NEXT)).end('SIGTERM');
   });
@@ -79,7 +79,7 @@ describe.each(ENGINES)('servers of two versions on one database, $engine', ({ en
     const waiting = () =>
       site().query(`select count(*)::int from pg_locks
         where not granted and relation = 'messages'::regclass`);
-    // It gives up several times, and mail is received in between.
+    // The migration is aborted several times, and mail is received in between.
     for (let times = 0; times < 3; times++) {
       await expect.poll(waiting).toBeGreaterThan(0);
       await send(old, inbox, `during ${times}`);

@@ -15,7 +15,7 @@ import { allMessages } from '../nodes/truth.ts';
 const KILLS = inForm(2, 30);
 const EVENTS = inForm(80, 3_000);
 const SENDERS = 4;
-/** Of ten requests, so many are answered 500. */
+/** Number of requests of ten that get 500. */
 const FAILURES = 3;
 const ENTRY = fileURLToPath(new URL('./server-entry.ts', import.meta.url));
 
@@ -24,7 +24,7 @@ const random = chance();
 describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
   const site = useSite(0, { engine: 'SQLite', env: { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' } });
   let receiver: HttpReceiver;
-  /** Of each message that was answered 200 or 500: the ids that its requests carried, and how often. */
+  /** Requests by message: their ids, their number, and the number of those that got 200. */
   const seen = new Map<string, { ids: Set<string>; accepted: number; requests: number }>();
   const problems: string[] = [];
   let webhook: TestWebhook | undefined;
@@ -61,7 +61,7 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
       const queue = new MailQueue(site(), next, SENDERS);
       for (let kill = 1; kill <= KILLS; kill++) {
         await queue.untilAcknowledged(Math.ceil((EVENTS * kill) / KILLS));
-        // At any moment: while mails come in, attempts are under way, or retries are waiting.
+        // At any time: during mail, attempts or delays between attempts.
         await pause(random.between(0, 120));
         await server.end('SIGKILL');
         server = await start();
@@ -71,7 +71,7 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
       const subjects = new Map(messages.map(({ id, subject }) => [id, subject]));
       for (const id of queue.acknowledged.keys()) expect([...subjects.values()]).toContain(id);
       const missing = () => [...subjects.keys()].filter((id) => !seen.get(id)?.accepted);
-      // Retries come every 100 ms; the test's own limit ends a wait in vain.
+      // Attempts are repeated every 100 ms; the timeout of the test ends this loop.
       while (missing().length > 0) await pause(50);
 
       expect(problems).toEqual([]);

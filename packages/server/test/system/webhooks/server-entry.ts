@@ -1,11 +1,10 @@
 /**
- * `mayfly serve` for the tests that kill it: the same app, with retries that come soon. Its settings
- * are the environment's.
+ * `mayfly serve` with short delays between the attempts of a webhook delivery.
  */
 import { createApp } from '../../../src/app.ts';
 import { parseConfig } from '../../../src/config/config.ts';
 
-/** So many that a receiver which fails now and then never makes a delivery run out of attempts. */
+/** So many that deliveries to a receiver that fails sometimes always succeed. */
 const RETRIES = 60;
 
 const RETRY_MS = 100;
