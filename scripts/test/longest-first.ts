@@ -44,7 +44,7 @@ const LONGEST = [
   'system/durability/stop',
   'system/durability/kill',
   'system/console/journey',
-  'system/durability/secrets',
+  'hostile/secrets',
   'store/postgres/postgres',
   'reading/promises/at-once',
   'outgoing/outgoing',

@@ -1,45 +1,34 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { databasePath } from '../../../src/config/config.ts';
-import { makeAccount, openOperator } from '../../cli/operator.ts';
-import { type ApiClient, apiClient } from '../../support/api-client.ts';
-import { useFolder } from '../../support/folder.ts';
-import { type ServerProcess, startServer } from '../../support/server-process.ts';
-import { smtpClient } from '../../support/smtp-script.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { databasePath } from '../../src/config/config.ts';
+import { createLog, LogOutput } from '../../src/log.ts';
+import { makeAccount, openOperator } from '../cli/operator.ts';
+import { useFolder } from '../support/folder.ts';
+import { smtpClient } from '../support/smtp-script.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 const HOOK = 'http://127.0.0.1:9999/hook-4711';
 
 const dataDir = useFolder();
-let server: ServerProcess;
-let api: ApiClient;
-/** The output of the server at the most detailed log level. */
-let said = '';
+let app: TestApp;
+/** The log at the most detailed level. */
+let logged = '';
 /** All credentials by description. */
 const credentials = new Map<string, string>();
 /** Secrets that sign webhooks, which are not stored as hashes (docs/webhooks.md). */
 const signingSecrets = new Map<string, string>();
 const settings = {
-  MAYFLY_LOG_LEVEL: 'trace',
   MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
   MAYFLY_SIGNUP_PLAN: 'unlimited',
   MAYFLY_METRICS: 'on',
 };
 
-async function start(): Promise<void> {
-  server = await startServer({ dataDir: dataDir(), env: settings });
-  api = apiClient(server.url, server.key);
-  for (const stream of [server.process.stdout, server.process.stderr]) {
-    stream?.on('data', (piece) => {
-      said += piece;
-    });
-  }
-}
-
 /** Creates keys and tokens in every way, and uses each of them. */
 async function makeCredentials(): Promise<void> {
-  credentials.set('MAYFLY_API_KEY', server.key);
+  const { api } = app;
+  credentials.set('MAYFLY_API_KEY', TEST_KEY);
   const { body: full } = await api('POST', '/v1/keys', { body: { name: 'full', scope: 'full' } });
   const { body: revoked } = await api('POST', '/v1/keys', { body: { name: 'revoked', scope: 'read' } });
   credentials.set('key by POST /v1/keys', full.key).set('revoked key', revoked.key);
@@ -81,6 +70,7 @@ async function makeCredentials(): Promise<void> {
 
 /** Causes errors of clients and of the storage, which are logged. */
 async function makeTrouble(): Promise<void> {
+  const { api } = app;
   for (const value of credentials.values()) {
     for (const authorization of [`Bearer ${value}x`, `Basic ${value}`, value, `Bearer ${value} ${value}`]) {
       await api('GET', '/v1/inboxes', { headers: { authorization } });
@@ -89,7 +79,7 @@ async function makeTrouble(): Promise<void> {
     await api('GET', `/v1/inboxes/${value}`, { as: value });
     await api('POST', `/${value}`, { as: value, body: `{"token": "${value}"` });
     await api('POST', '/v1/inboxes', { as: value, body: { token: value, localPart: value } });
-    const client = await smtpClient(server.smtpPort);
+    const client = await smtpClient(app.smtp.port);
     await client.play([
       '→ 220',
       { send: `EHLO ${value}`, expect: [/./] },
@@ -167,8 +157,13 @@ function dump(): string {
   return lines.join('\n');
 }
 
-beforeAll(() => start());
-afterAll(() => server.end('SIGKILL'));
+beforeAll(async () => {
+  const output = new LogOutput((text, done) => {
+    logged += text;
+    done();
+  });
+  app = await startApp(settings, { log: createLog('trace', output) }, dataDir());
+});
 
 describe('secrets that are stored or logged', () => {
   const texts: Record<string, string> = {};
@@ -176,13 +171,13 @@ describe('secrets that are stored or logged', () => {
   test('the run creates keys and tokens in every way, uses and misuses them, and makes requests fail', async () => {
     await makeCredentials();
     await makeTrouble();
-    texts.metrics = (await api('GET', '/metrics')).body;
+    texts.metrics = (await app.api('GET', '/metrics')).body;
     // Before and after the stop, which truncates the write-ahead log.
     for (const [name, text] of Object.entries(filesNow())) texts[`${name} while it runs`] = text;
     texts.dump = dump();
-    await server.end('SIGTERM');
+    await app.stop();
     for (const [name, text] of Object.entries(filesNow())) texts[`${name} after the stop`] = text;
-    texts.log = said;
+    texts.log = logged;
     expect(Object.keys(texts)).toEqual(
       expect.arrayContaining([
         'mayfly.db while it runs',
@@ -201,7 +196,7 @@ describe('secrets that are stored or logged', () => {
       expect.arrayContaining(['the name of a key in dump', 'the hook in mayfly.db after the stop']),
     );
     for (const form of ['base64', 'hex'] as const) {
-      const hidden = { text: `x${Buffer.from(`{"key":"${server.key}"}`).toString(form)}` };
+      const hidden = { text: `x${Buffer.from(`{"key":"${TEST_KEY}"}`).toString(form)}` };
       expect(found(hidden, credentials)).toEqual(['MAYFLY_API_KEY in text']);
     }
     expect(texts.log).toContain('"route":"/v1/keys"');
