@@ -39,10 +39,13 @@ interface DispatcherDeps {
 const cancelled = (why: string): NotSent => new NotSent('cancelled', why);
 const failed = (why: string): NotSent => new NotSent('failed', why);
 
-/** Result of an attempt; undefined if the transaction that stored a mail has already completed its row. */
-type Attempted =
-  | { outcome: Pick<AttemptOutcome, 'ok' | 'status' | 'retryAfter' | 'error'>; to: string[] }
-  | undefined;
+interface Sent {
+  outcome: Pick<AttemptOutcome, 'ok' | 'status' | 'retryAfter' | 'error'>;
+  to: string[];
+}
+
+/** Undefined if the transaction that stored a mail has already completed its row. */
+type Attempted = Sent | undefined;
 
 /** Sends due items: scheduled mail to inboxes, and events, reports and replies to applications. */
 export class Dispatcher extends DueLoop {
@@ -88,10 +91,7 @@ export class Dispatcher extends DueLoop {
   }
 
   /** @returns undefined for an aborted attempt, which says nothing about the endpoint: the row is claimed again */
-  #resultOf(
-    { attempts }: ClaimedOutgoing,
-    { outcome, to }: NonNullable<Attempted>,
-  ): OutgoingResult | undefined {
+  #resultOf({ attempts }: ClaimedOutgoing, { outcome, to }: Sent): OutgoingResult | undefined {
     if (outcome.error?.code === 'aborted') return undefined;
     const { clock, schedule, random, retryDelays } = this.#deps;
     const step = nextStep(attempts + 1, outcome, clock.now(), random(), retryDelays);

@@ -34,22 +34,19 @@ export function writeReply(message: FullMessageRecord, reply: Reply, own: string
   const moreTo = reply.all ? others(summary.to, to) : [];
   const cc = reply.all ? others(summary.cc, [...to, ...moreTo]) : [];
   const quoted = {
-    from,
-    to: summary.to,
-    subject: summary.subject,
+    ...{ from, to: summary.to, subject: summary.subject },
     at: content.date === null ? receivedAt : Date.parse(content.date),
     text: (content.text ?? content.htmlText ?? '').slice(0, MAX_QUOTED),
-    html: content.html?.slice(0, MAX_QUOTED) ?? null,
   };
+  const html = content.html?.slice(0, MAX_QUOTED);
   const style = QUOTE[reply.style ?? 'gmail'];
   const id = content.rfcMessageId ?? undefined;
   const answer = reply.html ?? `<div dir="auto">${escaped(reply.text).replaceAll(/\r?\n/g, '<br>')}</div>`;
-  const inner = quoted.html ?? escaped(quoted.text).replaceAll(/\r?\n/g, '<br>');
+  const inner = html ?? escaped(quoted.text).replaceAll(/\r?\n/g, '<br>');
   return {
     subject: `Re: ${plainSubject(summary.subject)}`,
     text: `${reply.text}\r\n\r\n${style.text(quoted)}`,
-    html:
-      reply.html !== undefined || quoted.html !== null ? `${answer}${style.html(quoted, inner)}` : undefined,
+    html: (reply.html ?? html) === undefined ? undefined : `${answer}${style.html(quoted, inner)}`,
     to: [...to, ...moreTo].slice(0, MAX_RECIPIENTS),
     cc: cc.slice(0, MAX_RECIPIENTS),
     inReplyTo: id === undefined ? undefined : bracketed(id),
@@ -67,7 +64,6 @@ interface Quoted {
   subject: string;
   at: number;
   text: string;
-  html: string | null;
 }
 
 const arrows = (text: string): string =>

@@ -12,17 +12,15 @@ import { MINUTE_MS, SECOND_MS } from '../clock.ts';
 import { plainAddress } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
 import { callersInbox, keyCaller } from '../http/access/guard.ts';
-import type { App, HttpDeps, RouteContext } from '../http/context.ts';
+import type { App, RouteContext } from '../http/context.ts';
 import { bytes, created } from '../http/openapi/responses.ts';
 import { bodyStream } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime } from '../http/response/time.ts';
 import { routesOf } from '../http/route.ts';
 import { newId } from '../ids.ts';
-import type { CaptureTarget } from '../inbound/smtp-credentials.ts';
 import { createInbox, lifetimeOfNew, withoutSinkLabel } from '../inboxes/new-inbox.ts';
 import type { StagedMails } from '../inboxes/records.ts';
-import type { ReplayStep } from './replay.ts';
 import type { OpenRecording } from './upload.ts';
 
 const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
@@ -37,13 +35,15 @@ const tooManyArchives = (): AppError =>
     { retryAfterSeconds: RETRY_AFTER_SECONDS },
   );
 
-function delayOf({ receivedAt }: RecordedMessage, first: RecordedMessage | undefined, speed: number): number {
-  return Math.max(0, Date.parse(receivedAt) - Date.parse(first?.receivedAt ?? receivedAt)) / speed;
+/** When each message is replayed, milliseconds after the first. */
+function delaysOf(messages: readonly RecordedMessage[], speed: number): number[] {
+  const times = messages.map(({ receivedAt }) => Date.parse(receivedAt));
+  return times.map((time) => Math.max(0, time - (times[0] ?? time)) / speed);
 }
 
 /** Length of a replay, milliseconds. @throws AppError `invalid_request` if it is longer than the inbox lives */
-function replayMs(messages: readonly RecordedMessage[], speed: number, ttlMinutes: number): number {
-  const lastMs = Math.max(0, ...messages.map((message) => delayOf(message, messages[0], speed)));
+function replayMs(delays: readonly number[], speed: number, ttlMinutes: number): number {
+  const lastMs = Math.max(0, ...delays);
   if (lastMs < ttlMinutes * MINUTE_MS) return Math.ceil(lastMs);
   const minutes = Math.floor(lastMs / MINUTE_MS) + 1;
   const enough = Math.floor((lastMs * speed) / (ttlMinutes * MINUTE_MS)) + 1;
@@ -87,28 +87,9 @@ async function importAll(
   }
 }
 
-const stepsOf = (
-  { injection }: HttpDeps,
-  inbox: CaptureTarget,
-  { recording: { messages }, read }: OpenRecording,
-  remoteAddress: string,
-  speed: number,
-): ReplayStep[] =>
-  messages.map((message) => ({
-    afterMs: delayOf(message, messages[0], speed),
-    deliver: async () => {
-      const { rcptTo: recorded, ...envelope } = message.envelope;
-      const rcptTo = recorded.length === 0 ? [inbox.address] : recorded;
-      const stream = read(message);
-      await injection
-        .restore(inbox, { stream, envelope, rcptTo }, remoteAddress)
-        .finally(() => stream.destroy());
-    },
-  }));
-
 /**
- * Creates an inbox from an archive: with all messages in one transaction, or with `speed` by replaying them at their
- * recorded intervals. Closes the archive when it is no longer needed.
+ * Creates an inbox from an archive: with all messages in one transaction, or with `speed` by replaying them. Closes
+ * the archive when it is no longer needed.
  * @throws AppError `invalid_request` for a replay that would outlive the inbox, `message_too_large`, and those of a creation
  */
 async function importInbox(
@@ -123,15 +104,26 @@ async function importInbox(
     const body = { ...place, labels: withoutSinkLabel(recorded.labels) };
     const caller = keyCaller(request);
     const { account } = caller;
-    const { store, clock, plans, replays } = context.deps;
+    const { store, clock, plans, replays, injection } = context.deps;
     const ttlMinutes = lifetimeOfNew(body, plans.named(account.plan), account.plan);
     const recordedMessages = messages.length;
     if (speed === undefined)
       return { ...(await importAll(context, request, body, archive)), recordedMessages, replayEndsAt: null };
-    const lastMs = replayMs(messages, speed, ttlMinutes);
+    const delays = delaysOf(messages, speed);
+    const lastMs = replayMs(delays, speed, ttlMinutes);
     const created = await createInbox(context, caller, body, { replayMs: lastMs });
     const target = { id: created.id, accountId: account.id, address: created.address };
-    const steps = stepsOf(context.deps, target, archive, plainAddress(request.ip), speed);
+    const deliver = async (message: RecordedMessage): Promise<void> => {
+      const { rcptTo: recorded, ...envelope } = message.envelope;
+      const rcptTo = recorded.length === 0 ? [target.address] : recorded;
+      const stream = archive.read(message);
+      await injection
+        .restore(target, { stream, envelope, rcptTo }, plainAddress(request.ip))
+        .finally(() => stream.destroy());
+    };
+    const steps = messages.map((message, at) => ({
+      ...{ afterMs: delays[at] ?? 0, deliver: () => deliver(message) },
+    }));
     isReplayed = true;
     replays.start(steps, async (outcome) => {
       await archive.close();

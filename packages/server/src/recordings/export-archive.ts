@@ -38,10 +38,7 @@ async function* messagesOf({ store, clock }: ExportDeps, inboxId: string): Async
   }
 }
 
-/**
- * Streams the archive of an inbox: raw sources byte for byte, then `inbox.json`. Fails if the inbox ends
- * during the export, so that clients do not mistake an incomplete archive for a complete one.
- */
+/** The stream fails if the inbox ends, so that clients do not take an incomplete archive for a complete one. */
 export function recordingArchive(deps: ExportDeps, inbox: InboxRecord): Readable {
   const { store, clock } = deps;
   const zip = new ZipFile();

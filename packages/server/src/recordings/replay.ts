@@ -5,7 +5,7 @@ type ReplayOutcome = 'complete' | 'cut';
 
 export type Replays = ReturnType<typeof createReplays>;
 
-export interface ReplayStep {
+interface ReplayStep {
   afterMs: number;
   deliver(): Promise<void>;
 }

@@ -25,27 +25,22 @@ async function* limited(body: Readable, limit: number): AsyncGenerator<Uint8Arra
   for await (const piece of piecesOf(body)) {
     bytes += piece.length;
     if (bytes > limit) {
-      throw new AppError(
-        'payload_too_large',
-        `The file is larger than ${limit} bytes. Upload a smaller one.`,
-      );
+      const message = `The file is larger than ${limit} bytes. Upload a smaller one.`;
+      throw new AppError('payload_too_large', message);
     }
     yield piece;
   }
 }
 
-function formParser(contentType: string): InstanceType<typeof Busboy> {
+/** Stores the first file of a multipart body (RFC 7578). @throws AppError for a body without a whole file */
+async function storeFirstFile(body: Readable, contentType: string, path: string, limit: number) {
+  let parser: InstanceType<typeof Busboy>;
   try {
     const limits = { files: 1, fields: 0, parts: MAX_FORM_PARTS };
-    return new Busboy({ headers: { 'content-type': contentType }, limits });
+    parser = new Busboy({ headers: { 'content-type': contentType }, limits });
   } catch {
     throw noFile();
   }
-}
-
-/** Stores the first file of a multipart body (RFC 7578). @throws AppError for a body without a whole file */
-async function storeFirstFile(body: Readable, contentType: string, path: string, limit: number) {
-  const parser = formParser(contentType);
   let stored: Promise<void> | undefined;
   parser.on('file', (_field: string, file: Readable) => {
     stored = pipeline(limited(file, limit), createWriteStream(path)).catch((error: Error) => {
@@ -83,8 +78,6 @@ const EXPANSION_ALLOWANCE_BYTES = 64 * 1024 * 1024;
 const LF = 0x0a;
 const Messages = Type.Array(RecordedMessage);
 const SCHEMAS = { 'Labels#': Labels, 'Envelope#': Envelope };
-
-type Entries = ReadonlyMap<string, Entry>;
 
 export interface OpenRecording {
   recording: Recording;
@@ -125,7 +118,7 @@ function withoutFolder(entries: Map<string, Entry>): Map<string, Entry> {
   return new Map(inside.map(([name, entry]) => [name.slice(folder.length), entry]));
 }
 
-function checked<T>(schema: TSchema, value: unknown, pathOf: (path: string) => string): T {
+function checked<T>(schema: TSchema, value: unknown, pathOf = (path: string) => path): T {
   if (Value.Check(SCHEMAS, schema, value)) return value as T;
   const [first] = Value.Errors(SCHEMAS, schema, value);
   const where = first ? ` at ${quoted(pathOf(first.instancePath) || '/')}: it ${first.message}` : '';
@@ -153,39 +146,22 @@ async function readIndex(
 ): Promise<Recording> {
   const { lines, problem } = await parsing.run('jsonLines', [bytes, 'messages']);
   if (problem !== '') throw malformed(`"${INDEX}" in the archive is not JSON: ${reasonOf(problem)}.`);
+  const values = valuesOf(lines);
+  const head = checked<Recording>(Recording, (await values.next()).value);
   const messages: RecordedMessage[] = [];
-  let head: Recording | undefined;
-  for await (const value of valuesOf(lines)) {
-    if (head) {
-      const placed = (path: string) =>
-        path.replace(/^\/(\d+)/, (_, at) => `/messages/${messages.length + Number(at)}`);
-      messages.push(...checked<RecordedMessage[]>(Messages, value, placed));
-    } else head = checked<Recording>(Recording, value, (path) => path);
-    if (messages.length > maxMessages) {
+  for await (const value of values) {
+    const pathOf = (path: string) =>
+      path.replace(/^\/(\d+)/, (_, at) => `/messages/${messages.length + Number(at)}`);
+    messages.push(...checked<RecordedMessage[]>(Messages, value, pathOf));
+    if (messages.length > maxMessages)
       throw malformed(`The recording has more than ${maxMessages} messages, the limit for this inbox.`);
-    }
   }
-  return { ...checked<Recording>(Recording, head, (path) => path), messages };
-}
-
-function assertInProportion(
-  messages: readonly RecordedMessage[],
-  entries: Entries,
-  archiveBytes: number,
-): void {
-  const most = MAX_EXPANSION * archiveBytes + EXPANSION_ALLOWANCE_BYTES;
-  const bytes = messages.reduce((sum, { file }) => sum + (entries.get(file)?.uncompressedSize ?? 0), 0);
-  if (bytes > most) {
-    throw malformed(
-      `The messages of the archive have ${bytes} bytes; for an archive of ${archiveBytes} bytes, ${most} is the limit. Import fewer messages at a time.`,
-    );
-  }
+  return { ...head, messages };
 }
 
 /**
  * Stores the archive, which is the body of a request or the first file of a multipart body, in a folder that only this
  * user can read, and checks its index; messages are not read yet.
- * @param closed called when the archive is closed, also after a failure
  * @throws AppError `payload_too_large`; `malformed_recording`, also for more than `maxMessages` messages
  */
 export async function receiveRecording(
@@ -227,30 +203,32 @@ async function openRecording(
   maxMessages: number,
   parsing: Pick<Parsing, 'run'>,
 ): Promise<Omit<OpenRecording, 'close'>> {
-  async function* bytesOf(entries: Entries, name: string): AsyncGenerator<Uint8Array> {
+  const entries = await entriesOf(zip, maxMessages + 1).catch((error: unknown) => {
+    throw error instanceof AppError ? error : malformed(`The archive cannot be read: ${reasonOf(error)}.`);
+  });
+  function entryOf(name: string): Entry {
     const entry = entries.get(name);
-    if (!entry)
-      throw malformed(
-        `The archive has no file ${quoted(name)}. Send it as GET /v1/inboxes/{id}/export returned it.`,
-      );
+    if (entry) return entry;
+    throw malformed(
+      `The archive has no file ${quoted(name)}. Send it as GET /v1/inboxes/{id}/export returned it.`,
+    );
+  }
+  async function* bytesOf(name: string): AsyncGenerator<Uint8Array> {
     try {
       // yauzl fails if an entry has more or fewer bytes than it declares.
-      yield* await zip.openReadStreamPromise(entry);
+      yield* await zip.openReadStreamPromise(entryOf(name));
     } catch (error) {
       throw malformed(`The file ${quoted(name)} of the archive cannot be read: ${reasonOf(error)}.`);
     }
   }
-  const entries = await entriesOf(zip, maxMessages + 1).catch((error: unknown) => {
-    throw error instanceof AppError ? error : malformed(`The archive cannot be read: ${reasonOf(error)}.`);
-  });
-  if ((entries.get(INDEX)?.uncompressedSize ?? 0) > MAX_INDEX_BYTES) {
+  if (entryOf(INDEX).uncompressedSize > MAX_INDEX_BYTES)
     throw malformed(`"${INDEX}" in the archive has more than ${MAX_INDEX_BYTES} bytes.`);
-  }
-  const recording = await readIndex(await buffer(bytesOf(entries, INDEX)), parsing, maxMessages);
-  const missing = recording.messages.find(({ file }) => !entries.has(file));
-  if (missing) {
-    throw malformed(`The archive has no file ${quoted(missing.file)}, which "${INDEX}" names.`);
-  }
-  assertInProportion(recording.messages, entries, archiveBytes);
-  return { recording, read: ({ file }) => Readable.from(bytesOf(entries, file), { objectMode: false }) };
+  const recording = await readIndex(await buffer(bytesOf(INDEX)), parsing, maxMessages);
+  const bytes = recording.messages.reduce((sum, { file }) => sum + entryOf(file).uncompressedSize, 0);
+  const most = MAX_EXPANSION * archiveBytes + EXPANSION_ALLOWANCE_BYTES;
+  if (bytes > most)
+    throw malformed(
+      `The messages of the archive have ${bytes} bytes; for an archive of ${archiveBytes} bytes, ${most} is the limit. Import fewer messages at a time.`,
+    );
+  return { recording, read: ({ file }) => Readable.from(bytesOf(file), { objectMode: false }) };
 }

@@ -146,10 +146,7 @@ const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
   waits.failed + waits.lists.empty + waits.streams.empty + refusals.count > 0;
 
 export const reports = {
-  /**
-   * The account's inboxes with all `labels` (at least one) that are live or ended within the last 24 hours: sums over
-   * all, and {@link MAX_RUN_INBOXES} of them, newest first, preferably those with a problem.
-   */
+  /** Inboxes with all `labels` that are live or ended within the last 24 hours, preferably those with a problem. */
   listRun: search(async (db, accountId: string, labels: Labels, now: number) => {
     if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
     const totals: RunReport['totals'] = {

@@ -20,10 +20,7 @@ import {
 import { kindOfWord, type WordKind } from './code-words.ts';
 import { PURPOSES } from './link-words.ts';
 
-/*
- * Scores a candidate from 0 to about 105 by the words around it. The words before it that say what it is, such as
- * "your code:", are its announcement.
- */
+/* Scores a candidate by the words around it. Those before it that say what it is ("your code:") are its announcement. */
 
 /** Characters before a candidate that are searched for its announcement. */
 const REACH = 240;

@@ -97,7 +97,7 @@ interface Mail extends MailFacts {
 function read(given: string, mail: Mail): Found[] {
   const text = asTyped(given.slice(0, MAX_READ));
   if (!/\d|[A-Z]{3}|-[a-z]{3,12}-/.test(text)) return [];
-  // Replaces links by blanks of the same length, so that offsets stay valid.
+  // Blanks of the same length keep offsets valid.
   const unlinked = text.replace(LINK, (link) => ' '.repeat(link.length));
   const candidates = candidatesOf(unlinked);
   if (candidates.length === 0) return [];
@@ -161,10 +161,7 @@ function speaksOfAccess(text: string): boolean {
 
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
 
-/**
- * Finds one-time codes, best first; none when unsure. Groups of digits are joined (`482 910`), hyphens of mixed codes
- * kept (`G-482910`). The HTML is searched only if the text has no code. @param words the visible words of the HTML
- */
+/** One-time codes, best first; none when unsure. @param words of the HTML, searched if the text has no code */
 export function findCodes(
   subject: string,
   text: string | null,

@@ -106,10 +106,7 @@ export interface Found {
   address: string | undefined;
 }
 
-/**
- * @param lines one line per mail: epoch milliseconds, a space, and its recipient or the array of them as JSON
- * @param maxOthers number of other recipients that are returned
- */
+/** @param lines a line per mail: epoch milliseconds, a space, and its recipient or the array of them as JSON */
 export function findSimilar(lines: string, wanted: WantedAddress, maxOthers: number): Found[] {
   const own = lettersOfAddress(wanted.address);
   // Each typing error changes at most two letters; a tagged name has all letters of the name.

@@ -89,7 +89,7 @@ function parseCidr(piece: string): Cidr | string {
 
 /**
  * Checks a webhook's URL at registration: its syntax, and all addresses that its host resolves to now.
- * @returns the URL as the WHATWG standard serializes it; store this form, because it is the one that was checked
+ * @returns the URL in the form that was checked
  * @throws AppError `webhook_url_refused`, also for a name that cannot be resolved
  */
 export async function checkUrl(text: string, settings: GuardSettings): Promise<string> {

@@ -30,10 +30,7 @@ interface Attempt {
 
 export type Sender = ReturnType<typeof createSender>;
 
-/**
- * Ignores proxy settings of the environment, because a proxy would bypass the check of addresses. Imports undici on
- * first use: it takes 5 MB, and many servers send no webhooks.
- */
+/** Ignores proxies of the environment, which would bypass the check of addresses. Imports undici (5 MB) on first use. */
 async function openAgent(guard: GuardSettings) {
   const { Agent, request } = await import('undici');
   const agent = new Agent({

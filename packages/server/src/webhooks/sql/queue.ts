@@ -42,9 +42,8 @@ export const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
 /**
- * Recomputes when webhooks can be claimed next. A webhook that has all its allowed attempts in progress is blocked
- * until the first of their leases ends.
- * @param pauseMs SQL expression of the pause before the next claim, milliseconds; may use the columns of `webhooks`
+ * Recomputes when webhooks can be claimed next; with all allowed attempts in progress, when the first lease ends.
+ * @param pauseMs SQL expression with the columns of `webhooks`: milliseconds before the next claim
  */
 export async function reschedule(tx: Tx, ids: readonly string[], now: number, pauseMs = sql`0`) {
   const ofWebhook = sql`from deliveries d where d.webhook_id = w.id`;

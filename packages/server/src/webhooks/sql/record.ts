@@ -55,10 +55,7 @@ async function updateDelivery(
   return true;
 }
 
-/**
- * Stores an attempt and the new state. A delivery whose lease expired keeps its state, but the attempt is logged.
- * @returns the failures of its webhook, undefined if that no longer exists
- */
+/** Logs an attempt, also of a delivery whose lease was lost. @returns the failures of its webhook, if that exists */
 export const record = write(
   async (tx, result: AttemptResult, wall: number, schedule: number = wall) => {
     const { webhookId, attempt } = result;
