@@ -18,7 +18,7 @@ import { describeSearch } from './search.ts';
 import { describeSink } from './sink.ts';
 import { describeTwoWriters } from './two-writers.ts';
 import { describeUsage } from './usage.ts';
-import { describeUsageMeter } from './usage-meter.ts';
+import { describeQuota } from './usage-meter.ts';
 import { describeWebhooks } from './webhooks.ts';
 
 /** An engine's store on an empty storage, with what the contract has no method for. */
@@ -57,10 +57,10 @@ export interface Place {
   inbox: InboxRecord;
 }
 
-const EVERY_DAY = [
+export const EVERY_DAY: readonly ((given: Given) => void)[] = [
   describeAccounts,
   describeUsage,
-  describeUsageMeter,
+  describeQuota,
   describeInboxes,
   describeAddresses,
   describeImports,

@@ -1,8 +1,7 @@
-import { newId } from '../../../src/ids.ts';
 import type { InboxRecord, NewInbox } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
 import type { Chance } from '../../support/chance.ts';
-import { inboxAt, mailTo, T } from '../builders.ts';
+import { accountAt, inboxAt, keyOf, mailTo, webhookAt } from '../builders.ts';
 
 /** Live inboxes and webhooks that an account of the hunt may have. */
 export const MAX_LIVE = 12;
@@ -95,39 +94,20 @@ export class Scene {
     this.hooks = [...this.hooks, hook].slice(-KEPT);
   }
 
-  webhook(inboxId: string | null) {
-    const now = this.now();
-    return {
-      id: newId('whk', now),
-      inboxId,
-      url: 'https://hooks.example/',
-      description: '',
-      secret: 's',
-      createdAt: now,
-    };
-  }
+  webhook = (inboxId: string | null) => webhookAt({ inboxId, createdAt: this.now() });
+
+  key = (accountId: string) => keyOf(accountId, { createdAt: this.now() });
 
   /** Adds an account with a key and a webhook. */
   async addAccount(node: Store): Promise<string> {
-    const id = newId('acc', T);
-    await node.accounts.create({ id, name: 'a', plan: 'free', createdAt: T }, this.key(id));
+    const account = accountAt();
+    const { id } = account;
+    await node.accounts.create(account, this.key(id));
     const webhook = this.webhook(null);
     await node.webhooks.create(id, webhook, 1e6);
     this.accounts = [...this.accounts, id];
     this.keepHook({ accountId: id, id: webhook.id });
     return id;
-  }
-
-  key(accountId: string) {
-    const id = newId('key', this.now());
-    const rest = {
-      name: 'k',
-      scope: 'full' as const,
-      prefix: 'mfk_',
-      createdAt: this.now(),
-      expiresAt: null,
-    };
-    return { id, hash: `hash of ${id}`, accountId, ...rest };
   }
 
   /** Stores mails to some inboxes. */

@@ -9,7 +9,7 @@ import { queue } from '../../../src/webhooks/sql/queue.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { sharedPostgres } from '../../support/shared-postgres.ts';
 import { withReadings } from '../../support/store-on.ts';
-import { inboxAt, mailTo, T } from '../builders.ts';
+import { inboxAt, mailTo, T, webhookAt } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
 const limits = { prompt: 100, other: 100, leaseMs: 1_000 };
@@ -29,10 +29,7 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
     pool = createPool(url, () => undefined);
     await store.accounts.create({ id: owner, name: 'Test', plan: 'unlimited', createdAt: T }, null);
     inbox = (await store.inboxes.create(owner, inboxAt(), 10, null)).inbox;
-    for (const id of webhooks) {
-      const wish = { id, inboxId: null, url: 'http://127.0.0.1:9/', description: '', secret: 'whsec_a' };
-      await store.webhooks.create(owner, { ...wish, createdAt: T }, 9);
-    }
+    for (const id of webhooks) await store.webhooks.create(owner, webhookAt({ id }), 9);
   });
   afterAll(async () => {
     await pool.end();

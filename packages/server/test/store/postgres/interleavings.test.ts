@@ -4,11 +4,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { newId } from '../../../src/ids.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
-import type { Refusal } from '../../../src/refusals/sql.ts';
 import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { withReadings } from '../../support/store-on.ts';
-import { inboxAt, mailTo, sweepAll, T, ttl } from '../builders.ts';
+import { accountAt, inboxAt, mailTo, refusalOf, sweepAll, T, ttl, webhookAt } from '../builders.ts';
 import { brokenInvariants } from '../invariants.ts';
 import { createDatabase } from './open-postgres.ts';
 
@@ -38,7 +37,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     admin = new Client(url);
     await admin.connect();
     for (const id of [owner, another]) {
-      await one.accounts.create({ id, name: 'Test', plan: 'unlimited', createdAt: T }, null);
+      await one.accounts.create({ ...accountAt(), id }, null);
     }
     inbox = await inboxOf(owner);
   });
@@ -56,10 +55,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     (await one.inboxes.create(accountId, inboxAt(changes), 10, null)).inbox;
 
   async function webhookOf(inboxId: string | null): Promise<string> {
-    const id = newId('whk', T);
-    const rest = { url: 'http://127.0.0.1:9/', description: '', secret: 'whsec_a', createdAt: T };
-    await one.webhooks.create(owner, { id, inboxId, ...rest }, 9);
-    return id;
+    return (await one.webhooks.create(owner, webhookAt({ inboxId }), 9)).id;
   }
 
   /** How many statements wait for a lock. */
@@ -214,10 +210,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
   });
 
   it('stores refusals without waiting for another node that deletes the oldest ones', async () => {
-    const refusal: Refusal = {
-      ...{ at: T, address: 'x@mayfly.test', reply: '550 5.1.1 No', mailFrom: '', helo: '' },
-      remoteAddress: '',
-    };
+    const refusal = refusalOf('x@mayfly.test');
     await one.refusals.add(Array.from({ length: 50 }, () => refusal));
     await admin.query('begin');
     await admin.query('select seq from refusals for update');

@@ -11,7 +11,7 @@ import { createLog, LogOutput } from '../../../src/log.ts';
 import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { withReadings } from '../../support/store-on.ts';
-import { accountOn, everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { accountOn, everything, inboxAt, mailTo, onlyPlaced, T, webhookAt } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
 const IS_THERE = await hasPostgres();
@@ -142,14 +142,7 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
   });
 
   it('keeps a delivery that is replayed while the sweeper removes old ones', async () => {
-    const webhook = {
-      id: newId('whk', T),
-      inboxId: null,
-      url: 'https://hooks.example/',
-      description: '',
-      secret: 's',
-      createdAt: T,
-    };
+    const webhook = webhookAt();
     await store.webhooks.create(accountId, webhook, 10);
     const ids = { deliveryId: newId('dlv', T), eventId: newId('evt', T) };
     await store.deliveries.addTest(accountId, webhook.id, ids, T);

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import { accountOn, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
-import { describeStore } from '../contract/suite.ts';
+import { describeStore, EVERY_DAY } from '../contract/suite.ts';
+import { describeUsageMeter } from '../contract/usage-meter.ts';
 import { openTemporary, openTemporaryHere } from './open-sqlite.ts';
 
-describeStore('the store on SQLite', () => openTemporary(), openTemporaryHere);
+const SUITES = [...EVERY_DAY, describeUsageMeter];
+describeStore('the store on SQLite', () => openTemporary(), openTemporaryHere, SUITES);
 
 test('the store on SQLite takes the memory of a mail that is given away, and copies no other', async () => {
   const { store, close } = await openTemporary();
