@@ -17,6 +17,10 @@ const ALWAYS: Readonly<Record<string, string>> = {
     and not exists (select 1 from parked_sources p where p.source_seq = s.seq)`,
   'a piece without its source': `select p.source_seq from source_pieces p
     where not exists (select 1 from sources s where s.seq = p.source_seq)`,
+  'a source without some of its bytes': `select s.seq from sources s
+    where s.size <> length(s.raw) +
+      coalesce((select sum(length(p.bytes)) from source_pieces p where p.source_seq = s.seq), 0)
+    and not exists (select 1 from parked_sources p where p.source_seq = s.seq)`,
   'a wrong number of messages of a shared source': `select s.source_seq, s.messages from shared_sources s
     where s.messages <> (select count(*) from messages m where m.source_seq = s.source_seq)`,
   'a shared source that is not counted': `select source_seq from messages

@@ -16,8 +16,16 @@ export type ReadMail = NewMail & { reading: Reading };
 
 const isRead = (mail: NewMail): mail is ReadMail => 'reading' in mail;
 
+/** Mails that are being stored with their parsed content, by source. */
+const storing = new Map<number, Promise<unknown>>();
+
+/** For stores that read beside others that store mail in this process by {@link withReadings}. */
+export const readHere: ReadSources = async (sources) => {
+  await Promise.allSettled(sources.map((source) => storing.get(source)));
+};
+
 export function withReadings(store: Store): Store {
-  const addBatch: Store['messages']['addBatch'] = async (mails, now) => {
+  const add: Store['messages']['addBatch'] = async (mails, now) => {
     const read = mails
       .filter(isRead)
       .map(({ reading, source, raw }) => ({ ...reading, source, size: raw.length }));
@@ -26,6 +34,15 @@ export function withReadings(store: Store): Store {
     const kept = read.filter(({ source }) => stored.has(source));
     if (kept.length > 0) await store.readings.keep(kept);
     return placed;
+  };
+  const addBatch: typeof add = async (mails, now) => {
+    const adding = add(mails, now);
+    for (const { source } of mails) storing.set(source, adding);
+    try {
+      return await adding;
+    } finally {
+      for (const { source } of mails) storing.delete(source);
+    }
   };
   return { ...store, messages: { ...store.messages, addBatch } };
 }

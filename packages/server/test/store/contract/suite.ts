@@ -13,10 +13,9 @@ import { describeMessages } from './messages.ts';
 import { describeOrder } from './order.ts';
 import { describeOutgoing } from './outgoing.ts';
 import { describeRefusals } from './refusals.ts';
-import { describeLargeReports, describeReports } from './reports.ts';
+import { describeReports } from './reports.ts';
 import { describeSearch } from './search.ts';
 import { describeSink } from './sink.ts';
-import { describeTwoWriters } from './two-writers.ts';
 import { describeUsage } from './usage.ts';
 import { describeQuota } from './usage-meter.ts';
 import { describeWebhooks } from './webhooks.ts';
@@ -26,8 +25,6 @@ export interface Opened {
   store: Store;
   /** Another process's store on the same storage, such as the operator's; closed with this one. */
   openAnother(): Promise<Store>;
-  /** Another writer on the same storage; each of its transactions first waits for `beforeTransaction`. */
-  gated(beforeTransaction: () => Promise<void>): Promise<Store>;
   /** Runs a statement on the tables. */
   sql: Select;
   /** Rows in each table that holds what clients sent or made. */
@@ -39,9 +36,9 @@ export interface Opened {
 export interface Given {
   /** One store for all cases, each with accounts of its own. */
   readonly store: Store;
-  /** A store for one case, where it counts rows or sweeps; `forAll`: for all cases, opened before them. */
-  fresh(forAll?: 'forAll'): Promise<Opened>;
-  /** The same as a server has it, with its threads: for what two processes do at once. */
+  /** A store for one case, where it counts rows or sweeps. */
+  fresh(): Promise<Opened>;
+  /** The same as a server has it, with its threads, for what two processes do at once; `forAll`: for all cases. */
   freshServer(forAll?: 'forAll'): Promise<Opened>;
   /** A new account's id. */
   account(on?: Opened): Promise<string>;
@@ -75,8 +72,6 @@ export const EVERY_DAY: readonly ((given: Given) => void)[] = [
   describeWebhooks,
   describeReports,
 ];
-/** What takes long: deletions interrupted at each of their transactions, and thousands of inboxes. */
-export const LONG = [describeTwoWriters, describeLargeReports];
 
 /**
  * Holds an engine to the contract of `store.ts`.
@@ -118,7 +113,7 @@ export function describeStore(
       get store() {
         return shared().store;
       },
-      fresh: (forAll) => fresh(openFresh(), forAll),
+      fresh: () => fresh(openFresh()),
       freshServer: (forAll) => fresh(open(), forAll),
       account: (on = shared()) => accountOn(on.store),
       async inbox(owner, changes, on = shared()) {

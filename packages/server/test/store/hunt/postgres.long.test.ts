@@ -6,7 +6,7 @@ import type { Store } from '../../../src/store.ts';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
-import { withReadings } from '../../support/store-on.ts';
+import { readHere, withReadings } from '../../support/store-on.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
 import { createDatabase } from '../postgres/open-postgres.ts';
 import { hunt } from './hunt.ts';
@@ -21,7 +21,7 @@ const random = chance();
 
 /** Statements of the intake, of which none may be part of a deadlock: senders wait for it. */
 const OF_INTAKE =
-  /insert into "?(messages|sources|source_pieces|deliveries|wakes)\b|account_orders|where id = any\(/i;
+  /insert into "?(messages|sources|source_pieces|deliveries|wakes)\b|account_orders|from inboxes where id = any\(/i;
 
 /** Deadlocks in the server's log: for each, the statements of its processes. */
 function deadlocksOf(cluster: PostgresCluster): string[] {
@@ -59,7 +59,9 @@ describe.skipIf(!IS_THERE)(`all calls at once on PostgreSQL (seed ${random.seed}
         await rows.connect();
         url.port = String(proxy.port);
         const nodes: Store[] = [];
-        for (let n = 0; n < NODES; n++) nodes.push(withReadings(await openPostgres({ url: url.href })));
+        for (let n = 0; n < NODES; n++) {
+          nodes.push(withReadings(await openPostgres({ url: url.href, read: readHere })));
+        }
         const select = async (sql: string) => (await rows.query(sql)).rows;
         const hunted = await hunt({ nodes, width: WIDTH, ms: HUNT_MS, random, speed, select });
         for (const node of nodes) await node.close();

@@ -1,10 +1,9 @@
 import { Client, Pool } from 'pg';
-import { createPool, postgresEngine } from '../../../src/database/postgres/connection.ts';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
 import type { Store } from '../../../src/store.ts';
 import { type PostgresOptions, startPostgres } from '../../support/postgres.ts';
 import { type Databases, sharedPostgres } from '../../support/shared-postgres.ts';
-import { storeOn, withReadings } from '../../support/store-on.ts';
+import { readHere, withReadings } from '../../support/store-on.ts';
 import type { Opened } from '../contract/suite.ts';
 import { COUNTS } from '../sqlite/open-sqlite.ts';
 
@@ -87,7 +86,7 @@ interface PostgresOpened extends Opened {
 }
 
 async function openOn(url: string): Promise<PostgresOpened> {
-  const store = withReadings(await openPostgres({ url }));
+  const store = withReadings(await openPostgres({ url, read: readHere }));
   const rows = new Pool({ connectionString: url, max: 1 });
   const others: Store[] = [];
   const closeOthers = async () => {
@@ -98,22 +97,8 @@ async function openOn(url: string): Promise<PostgresOpened> {
     empty: () => rows.query(EMPTY),
     closeOthers,
     async openAnother() {
-      const another = withReadings(await openPostgres({ url }));
+      const another = withReadings(await openPostgres({ url, read: readHere }));
       others.push(another);
-      return another;
-    },
-    async gated(beforeTransaction) {
-      const pool = createPool(url, () => undefined);
-      const engine = postgresEngine(pool);
-      const gated = storeOn({
-        ...engine,
-        async transaction(work, of) {
-          await beforeTransaction();
-          return engine.transaction(work, of);
-        },
-      });
-      const another = withReadings(gated);
-      others.push({ ...another, close: () => pool.end() });
       return another;
     },
     sql: async (text) => (await rows.query(text)).rows,

@@ -15,7 +15,7 @@ import { openSqlite, type SqliteOptions, startThread } from '../../../src/databa
 import { Transactions } from '../../../src/database/sqlite/transactions.ts';
 import { databaseThread } from '../../../src/database/thread.ts';
 import { type ReadSources, type Store, storeOf } from '../../../src/store.ts';
-import { storeOn, withReadings } from '../../support/store-on.ts';
+import { readHere, storeOn, withReadings } from '../../support/store-on.ts';
 import type { Opened } from '../contract/suite.ts';
 
 export const TABLES = [
@@ -103,11 +103,12 @@ export async function openSqliteHere(path: string, read: ReadSources): Promise<S
 }
 
 /** The engine as {@link openTemporary} opens it, but on this thread. */
-export const openTemporaryHere = (): Promise<Opened> => opened(async (path) => storeOn(await kitHere(path)));
+export const openTemporaryHere = (): Promise<Opened> =>
+  opened(async (path) => storeOn(await kitHere(path), readHere));
 
 /** A store on SQLite in a new directory, which goes when it is closed. */
 export function openTemporary(options: Partial<SqliteOptions> = {}): Promise<Opened & { path: string }> {
-  return opened((path) => openSqlite({ path, ...options }));
+  return opened((path) => openSqlite({ path, read: readHere, ...options }));
 }
 
 async function opened(open: (path: string) => Promise<Store>): Promise<Opened & { path: string }> {
@@ -119,20 +120,7 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
     path,
     store,
     async openAnother() {
-      const another = withReadings(await openSqlite({ path, exclusive: false }));
-      others.push(another);
-      return another;
-    },
-    async gated(beforeTransaction) {
-      const engine = await kitHere(path);
-      const gated = storeOn({
-        ...engine,
-        async transaction(work, of) {
-          await beforeTransaction();
-          return engine.transaction(work, of);
-        },
-      });
-      const another = withReadings(gated);
+      const another = withReadings(await openSqlite({ path, exclusive: false, read: readHere }));
       others.push(another);
       return another;
     },
