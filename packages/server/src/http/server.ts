@@ -34,14 +34,7 @@ import {
   MAX_HEADER_BYTES,
   MAX_PARAMETER,
 } from './limits.ts';
-import {
-  createValidator,
-  dropBody,
-  joinChunks,
-  parseBodies,
-  readInputs,
-  respondToExpect,
-} from './request/inputs.ts';
+import { createValidator, dropBody, joinChunks, readInputs, respondToExpect } from './request/inputs.ts';
 import { collectPaths, unknownPath } from './request/paths.ts';
 import { ResponseCache } from './response/etag.ts';
 import { rawProblem, respondWithErrors, sendError } from './response/problems.ts';
@@ -93,20 +86,20 @@ async function alsoOnIpv6Loopback(server: Server, port: number): Promise<Server 
   }
 }
 
-export interface BuiltApp {
-  app: App;
-  context: RouteContext;
-  held: HeldRequests;
-  listener: Listener;
-}
+export type BuiltApp = Awaited<ReturnType<typeof buildApp>>;
 
-export async function buildApp(
-  options: Config,
-  deps: HttpDeps,
-  gate: Gate = createGate(deps),
-): Promise<BuiltApp> {
+/** @param gate replaces authentication and limits, for a benchmark */
+export async function buildApp(options: Config, deps: HttpDeps, gate: Gate = createGate(deps)) {
   const answerCors = createCors(options.corsOrigins);
-  const { app, listener } = createFastify(options, deps, answerCors);
+  const listener: Listener = createListener(
+    (request, response) => app.routing(request, response),
+    deps.clock,
+    {
+      maxConnectionsPerAddress: options.httpMaxConnectionsPerAddress,
+      ...deps.limits,
+    },
+  );
+  const app = createFastify(listener, deps, answerCors);
   const held = new HeldRequests(gate.guard, deps);
   const context: RouteContext = {
     options,
@@ -120,7 +113,6 @@ export async function buildApp(
   };
 
   const known = collectPaths(app);
-  parseBodies(app);
   respondToExpect(app);
   guardRequests(app, context, answerCors, known);
   readInputs(app);
@@ -146,24 +138,14 @@ function neverBuilt(): never {
   throw new Error('Compilers of validators and serializers are set, not built');
 }
 
-function createFastify(
-  options: Config,
-  deps: HttpDeps,
-  answerCors: AnswerCors,
-): { app: App; listener: Listener } {
-  const maxConnectionsPerAddress = options.httpMaxConnectionsPerAddress;
-  const made: Listener[] = [];
+function createFastify(listener: Listener, deps: HttpDeps, answerCors: AnswerCors): App {
   const app = fastify({
     logger: false,
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     bodyLimit: MAX_BODY_BYTES,
-    serverFactory(process) {
-      const listener = createListener(process, deps.clock, { maxConnectionsPerAddress, ...deps.limits });
-      made.push(listener);
-      return listener.server;
-    },
-    clientErrorHandler: (error, socket) => made[0]?.respondUnparsable(error, socket),
+    serverFactory: () => listener.server,
+    clientErrorHandler: (error, socket) => listener.respondUnparsable(error, socket),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     // Otherwise Fastify loads compilers of its own, which takes a tenth of the time of a start.
@@ -177,9 +159,7 @@ function createFastify(
     },
   }).withTypeProvider<TypeBoxTypeProvider>();
   app.setValidatorCompiler(({ schema }) => createValidator(schema as object));
-  const [listener] = made;
-  if (!listener) throw new Error('Fastify did not ask for a server');
-  return { app, listener };
+  return app;
 }
 
 type Exchange = [IncomingMessage, ServerResponse];

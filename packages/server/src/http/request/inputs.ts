@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import * as contract from '@mayfly/client/contract';
 import { DEFAULT_LIMIT } from '@mayfly/client/contract';
 import type { Ajv, AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv';
-import type { FastifyRequest, FastifySchema } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { AppError, messageOf } from '../../errors.ts';
 import { type IdPrefix, isId } from '../../ids.ts';
 import { quoted, withoutCredentials } from '../../text/nearest.ts';
@@ -74,13 +74,13 @@ function readParameters(query: Record<string, unknown>, schema: unknown): void {
   }
 }
 
-/** @param hasBody whether the operation takes a JSON body */
-function unexpectedParameter(name: string, hasBody: boolean): AppError {
+/** @param hasBody whether the operation, which takes no query parameters, takes a JSON body */
+function refuseParameters(query: Record<string, unknown>, hasBody: boolean): void {
+  const [name] = Object.keys(query);
+  if (name === undefined) return;
   const instead = hasBody ? 'Send fields in the JSON body.' : 'Remove it.';
-  return invalidField(
-    name,
-    `${quoted(name)} is not a known query parameter: this operation takes none. ${instead}`,
-  );
+  const message = `${quoted(name)} is not a known query parameter: this operation takes none. ${instead}`;
+  throw invalidField(name, message);
 }
 
 const LABEL = 'label.';
@@ -123,40 +123,23 @@ export function parseJsonBody(body: Uint8Array): unknown {
   }
 }
 
-export function parseBodies(app: App): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
-    if (body.length === 0) return done(null, undefined);
-    try {
-      done(null, parseJsonBody(body as Buffer));
-    } catch (error) {
-      done(error as Error, undefined);
-    }
-  });
-}
-
+/** Parses bodies and query parameters for the schemas of routes, and refuses those that a route does not take. */
 export function readInputs(app: App): void {
-  const readQuery = ({ routeOptions, query }: FastifyRequest, { querystring, body }: FastifySchema): void => {
-    if (querystring === undefined) {
-      const { config, schema } = routeOptions;
-      const isPage = config.access === 'public' && schema?.operationId === undefined;
-      const [unknown] = isPage ? [] : Object.keys(query as object);
-      if (unknown !== undefined) throw unexpectedParameter(unknown, body !== undefined);
-      return;
-    }
-    readParameters(query as Record<string, unknown>, querystring);
-  };
-  const readBody = (request: FastifyRequest, { body }: FastifySchema): void => {
+  app.removeAllContentTypeParsers();
+  const parse = async (_request: FastifyRequest, body: Buffer) =>
+    body.length === 0 ? undefined : parseJsonBody(body);
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, parse);
+  app.addHook('preValidation', (request, _reply, done) => {
+    const { config, schema: { operationId, querystring, body } = {} } = request.routeOptions;
+    const query = request.query as Record<string, unknown>;
+    const isPage = config.access === 'public' && operationId === undefined;
+    if (querystring !== undefined) readParameters(query, querystring);
+    else if (!isPage) refuseParameters(query, body !== undefined);
     if (body !== undefined) {
       if (request.body === undefined && isOptionalBody(body)) request.body = {};
     } else if (request.body !== undefined && request.body !== null) {
       throw new AppError('invalid_request', 'This operation takes no body. Send the request without one.');
     }
-  };
-  app.addHook('preValidation', (request, _reply, done) => {
-    const { schema = {} } = request.routeOptions;
-    readQuery(request, schema);
-    readBody(request, schema);
     done();
   });
 }
