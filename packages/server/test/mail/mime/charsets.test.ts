@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseMail } from '../../../src/mail/parse.ts';
-import { bytes, contentOf, read } from '../support/mails.ts';
+import { bytes, contentOf, read, utf8 } from '../support/mails.ts';
 
 /** The text of a mail with that charset and body. */
 function textOf(charset: string, body: Uint8Array | string): string | null {
@@ -102,6 +102,43 @@ describe('charsets that no browser knows are decoded', () => {
 });
 
 describe('encoded words (RFC 2047)', () => {
+  it.each([
+    ['=?utf-8?q?caf=C3=A9?=', 'café'],
+    ['=?UTF-8*fr?Q?caf=c3=a9?=', 'café'],
+    ['=?iso-8859-1?b?Y2Fm6Q==?=', 'café'],
+    ['=?iso-8859-1?b?Y2Fm6Q?=', 'café'],
+    ['=?utf-8?q?a_b?=', 'a b'],
+    ['=?utf-8?q?a?= =?utf-8?q?b?=', 'ab'],
+    ['=?utf-8?q?a?=\r\n =?utf-8?q?b?=', 'ab'],
+    ['=?utf-8?q?a?= b =?utf-8?q?c?=', 'a b c'],
+    ['=?utf-8?q?a?==?utf-8?q?b?=', 'ab'],
+    ['x=?utf-8?q?a?=y', 'xay'],
+    ['=?utf-8?b?w6?= =?utf-8?b?k=?=', 'é'],
+    ['=?utf-8?q?=C3?= =?utf-8?q?=A9?=', 'é'],
+    ['=?utf-8?q?=C3?= =?UTF-8?b?qQ==?=', 'é'],
+    ['=?iso-8859-1?q?=E9?= =?utf-8?q?=C3=A9?=', 'éé'],
+    ['=?iso-8859-1?Q?café?=', 'café'],
+    ['=?utf-8?Q?cafÃ©?=', 'café'],
+    ['=?utf-8?Q?two words?=', 'two words'],
+    ['=?utf-8?Q?Really??=', 'Really?'],
+    ['=?utf-8?Q?a=zz=4?=', 'a=zz=4'],
+    ['=?utf-8?b?Y2Fm!w6k=?=', 'café'],
+    ['=?utf-8?b?Y2Fm w6k=?=', 'café'],
+    ['=?iso-2022-jp?B?GyRCJTMhPCVJGyhC?=', 'コード'],
+    ['=?utf-7?Q?caf+AOk-?=', 'café'],
+    ['=?cp437?Q?=81?=', 'ü'],
+    ['=?utf-8?x?abc?=', '=?utf-8?x?abc?='],
+    ['=?utf-8?q?abc', '=?utf-8?q?abc'],
+    ['=?utf-8?q', '=?utf-8?q'],
+    ['=??q?abc?=', '=??q?abc?='],
+    ['=?a b?q?abc?=', '=?a b?q?abc?='],
+    ['=?=?utf-8?q?a?=', '=?a'],
+    ['=?utf-8?q?open =?utf-8?q?closed?=', '=?utf-8?q?open closed'],
+    ['=?utf-8?q??=', ''],
+  ])('%j is %j', (written, text) => {
+    expect(subjectOf(written)).toBe(text);
+  });
+
   it('words beside bytes beyond ASCII keep both readable', () => {
     expect(subjectOf('caf\xe9 =?utf-8?q?caf=C3=A9?= caf\xc3\xa9')).toMatch(/^café café /);
   });
@@ -116,4 +153,121 @@ it('a page in a charset that only the page names is read in it', () => {
   const head = 'Content-Type: text/html';
   const body = '<meta http-equiv="Content-Type" content="text/html; charset=koi8-r">\xf0\xd2\xc9\xd7\xc5\xd4';
   expect(contentOf(head, '', body, '').html).toContain('Привет');
+});
+
+/** Names that say nothing about 8-bit bytes. */
+const VAGUE = [
+  '',
+  '; charset=us-ascii',
+  '; charset=ASCII',
+  '; charset="no-such-charset"',
+  '; charset=unknown-8bit',
+];
+
+describe('UTF-8 that was cut in the middle of a character', () => {
+  it.each([
+    ['Grüße aus München \ufffd', '\xc3'],
+    ['Ваш код: 482910 Приве\ufffd', '\xd1'],
+    ['確認コード 482910 で\ufffd', '\xe3\x81'],
+    ['確認コード 482910 で\ufffd', '\xe3'],
+    ['Schön, dass du da bist \ufffd', '\xf0\x9f'],
+    ['Prüfung für Jürgen Müller, K\ufffd...', '\xc3'],
+    ['Prüfung für J\ufffd...', '\xc3'],
+  ])('keeps its good part: %s', (shown, cut) => {
+    const written = shown.split('\ufffd').map(utf8).join(cut);
+    for (const charset of [...VAGUE, '; charset=utf-8'])
+      expect(contentOf(`Content-Type: text/plain${charset}`, '', written).text, charset).toBe(shown);
+    const { summary } = read(`Subject: ${written}`, `From: "${written}" <a@b.test>`, '', 'x', '');
+    expect(summary).toMatchObject({ subject: shown, from: { name: shown } });
+  });
+
+  it('keeps its good part in an encoded word and in a file name', () => {
+    expect(subjectOf('=?utf-8?Q?Gr=C3=BC=C3?=')).toBe('Grü\ufffd');
+    expect(subjectOf('=?us-ascii?Q?Gr=C3=BC=C3?=')).toBe('Grü\ufffd');
+    for (const filename of [`filename*=utf-8''re%C3%A7u%C3`, 'filename="re\xc3\xa7u\xc3"']) {
+      const lines = [
+        'Content-Type: application/pdf',
+        `Content-Disposition: attachment; ${filename}`,
+        '',
+        'x',
+      ];
+      expect(contentOf(...lines, '').attachments[0]?.filename).toBe('reçu\ufffd');
+    }
+  });
+
+  it.each([
+    ['Votre caf\xe9', 'Votre café'],
+    ['d\xe9j\xe0', 'déjà'],
+    ['Stra\xdfe nach K\xf6ln \xc3', 'Straße nach Köln Ã'],
+    ['M\xfcnchen \xfc', 'München ü'],
+    ['\x93Se\xf1or\x94, your code is 482910 \x80', '“Señor”, your code is 482910 €'],
+  ])(
+    'is not seen in windows-1252, whose last letter looks like the start of a character: %s',
+    (written, text) => {
+      expect(contentOf('Content-Type: text/plain', '', written).text).toBe(text);
+      expect(subjectOf(written)).toBe(text);
+    },
+  );
+});
+
+describe('8-bit text whose charset is not told, or told wrongly,', () => {
+  it.each(VAGUE)('is UTF-8 where it is valid UTF-8, and else windows-1252: "%s"', (charset) => {
+    const type = `Content-Type: text/plain${charset}`;
+    const text = 'Prüfcode „555125“ 😀';
+    expect(contentOf(type, '', utf8(text)).text).toBe(text);
+    expect(contentOf(type, '', 'Votre code v\xe9rif\x92: 555125 \x80').text).toBe(
+      'Votre code vérif’: 555125 €',
+    );
+    const encoded = [type, 'Content-Transfer-Encoding: quoted-printable', '', 'v=E9rif =', ''];
+    expect(contentOf(...encoded).text).toBe('vérif ');
+  });
+
+  it('has its code found', () => {
+    expect(read('Subject: x', '', 'Votre code v\xe9rif: 555125', '').summary.codes).toEqual([
+      { value: '555125', context: 'Votre code vérif: 555125' },
+    ]);
+  });
+
+  it.each([
+    ['iso-8859-1', '\xc3\xa9', 'Ã©'],
+    ['cp932', '\x83R\x81[\x83h', 'コード'],
+    ['utf-8', 'v\xe9rif', 'v\ufffdrif'],
+  ])(
+    'is read as declared where the charset is known, whatever the bytes look like: %s',
+    (charset, body, text) => {
+      expect(textOf(charset, body)).toBe(text);
+    },
+  );
+
+  it.each([
+    ['windows-1251', 'Привет'],
+    ['nonsense', 'Ïðèâåò'],
+  ])('in a page is what the page itself says: %s', (charset, text) => {
+    const page = (words: string) => `<html><head><META charset=${charset}></head>${words}</html>`;
+    expect(contentOf('Content-Type: text/html', '', page('\xcf\xf0\xe8\xe2\xe5\xf2')).html).toBe(page(text));
+  });
+
+  it('in fields of a header is read the same way, names of people and of files too', () => {
+    for (const as of [utf8, (text: string) => text]) {
+      const type = `Content-Type: application/pdf; name="${as('reçu')}.pdf"`;
+      const mail = read(
+        `Subject: ${as('Vérification')}`,
+        `From: ${as('André')} <a@b.test>`,
+        type,
+        '',
+        'x',
+        '',
+      );
+      expect(mail.summary).toMatchObject({ subject: 'Vérification', from: { name: 'André' } });
+      expect(mail.content.attachments).toMatchObject([{ filename: 'reçu.pdf' }]);
+    }
+  });
+
+  it.each([
+    ...['=?unknown-8bit?Q?caf=C3=A9?=', '=?us-ascii?Q?caf=C3=A9?=', '=?us-ascii*fr?Q?caf=C3=A9?='],
+    ...['=?unknown-8bit?Q?caf=E9?=', '=?us-ascii?Q?caf=E9?=', '=?utf-8?Q?caf=C3=A9?='],
+  ])('in encoded words is read the same way: %s', (word) => {
+    const { summary } = read(`Subject: ${word}`, `From: ${word} <a@b.test>`, '', '');
+    expect(summary).toMatchObject({ subject: 'café', from: { name: 'café' } });
+  });
 });

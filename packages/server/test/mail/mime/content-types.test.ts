@@ -10,7 +10,114 @@ function attachmentOf(...header: string[]) {
 const ATTACHED = 'Content-Disposition: attachment';
 const typed = (value: string) => attachmentOf(`Content-Type: ${value}`, ATTACHED);
 
+describe('the content type of an attachment is always type/subtype, in lower case', () => {
+  it.each([
+    ['Application/PDF', 'application/pdf'],
+    ['application/pdf (a comment); name=x', 'application/pdf'],
+    [' image / png ', 'image/png'],
+    ['application/vnd.ms-excel.sheet+xml', 'application/vnd.ms-excel.sheet+xml'],
+    ['text/plain charset=utf-8', 'text/plain'],
+    ['text/plain, charset=utf-8', 'text/plain'],
+    ['"text/csv"; charset=utf-8', 'text/csv'],
+    ['application/pdf;', 'application/pdf'],
+    [';;application/pdf', 'text/plain'],
+    ['text', 'application/octet-stream'],
+    ['pdf', 'application/octet-stream'],
+    ['application/', 'application/octet-stream'],
+    ['/pdf', 'application/octet-stream'],
+    ['', 'text/plain'],
+    ['application/<script>', 'application/octet-stream'],
+    ['a/b/c', 'application/octet-stream'],
+    [`${'a'.repeat(200)}/b`, 'application/octet-stream'],
+    ['tÃ¤xt/plain', 'application/octet-stream'],
+    ['attachment; filename=x', 'application/octet-stream'],
+  ])('%j is %s', (value, type) => {
+    expect(typed(value)?.contentType).toBe(type);
+  });
+
+  it('without the field it is text/plain (RFC 2045 section 5.2)', () => {
+    expect(attachmentOf(ATTACHED)).toMatchObject({ contentType: 'text/plain', parameters: {} });
+  });
+});
+
+describe('an odd content type costs no body', () => {
+  it.each(['text', 'plain', 'foo', '', ';charset=utf-8'])('a mail of type %j is text', (type) => {
+    expect(contentOf(`Content-Type: ${type}`, '', 'words', '')).toMatchObject({
+      text: 'words\n',
+      attachments: [],
+    });
+  });
+
+  it('a mail of type "html" is html', () => {
+    expect(contentOf('Content-Type: html; charset=utf-8', '', '<p>x</p>', '').html).toBe('<p>x</p>\n');
+  });
+
+  it.each([
+    'multipart/mixed boundary=b',
+    'multipart/mixed; boundary="b" charset=utf-8',
+    'multipart/mixed; boundary=b (comment)',
+    'multipart/mixed; x; boundary=b',
+    'multipart/mixed;; boundary = "b"',
+    'MULTIPART/MIXED; BOUNDARY=b',
+    'multipart/mixed; boundary="b',
+    "multipart/mixed; boundary*=us-ascii''b",
+    'multipart/mixed; boundary*0=""; boundary*1=b',
+    'multipart/mixed; boundary=b; boundary=c',
+    'multipart/mixed, boundary=b',
+    'multipart; boundary=b',
+  ])('the parts of %j are found', (type) => {
+    const parts = ['', '--b', '', 'in', '--b', 'Content-Type: a/b', '', 'x', '--b--', ''];
+    const { text, attachments } = contentOf(`Content-Type: ${type}`, ...parts);
+    expect([text, attachments.map(({ contentType }) => contentType)]).toEqual(['in', ['a/b']]);
+  });
+
+  it.each(['(comment) base64', '"base64"', 'BASE64;', 'x-base64 ', 'base64 charset=x'])(
+    'the encoding is found in %j',
+    (encoding) => {
+      expect(contentOf(`Content-Transfer-Encoding: ${encoding}`, '', 'SGk=', '').text).toBe('Hi');
+    },
+  );
+});
+
 describe('parameters of an attachment are kept', () => {
+  it('as an object, names in lower case, values as sent', () => {
+    const part = typed('text/calendar; METHOD=REQUEST; charset="UTF-8"; name=invite.ics; component=VEVENT');
+    const parameters = { method: 'REQUEST', charset: 'UTF-8', name: 'invite.ics', component: 'VEVENT' };
+    expect(part?.parameters).toEqual(parameters);
+  });
+
+  it.each([
+    ["name*=utf-8'en'caf%C3%A9", 'café'],
+    ["name*=utf-8'en'caf%c3%a9", 'café'],
+    ['name*0="caf"; name*1="e"', 'cafe'],
+    ['name*1="e"; name*0="caf"', 'cafe'],
+    ['name*0*=iso-8859-1\'\'Gr%FC; name*1="%41"; name*2*=%41', 'Grü%41A'],
+    ["name*0*=utf-8''caf%C3; name*1*=%A9", 'café'],
+    ["name=cafe; name*=utf-8''caf%C3%A9", 'café'],
+    ["name*=utf-8''caf%C3%A9; name=cafe", 'café'],
+    ['name="=?utf-8?q?caf=C3=A9?="', 'café'],
+    ['name==?utf-8?q?caf=C3=A9?=', 'café'],
+    ['name="=?utf-8?b?Y2Fm?= =?utf-8?b?w6k=?="', 'café'],
+    ['name="cafÃ©"', 'café'],
+    ['name="café"', 'café'],
+    ['name*=caf%C3%A9', 'café'],
+    ["name*=bogus''caf%C3%A9", 'café'],
+    ['name=two words.pdf', 'two words.pdf'],
+    ['name="a \\"quoted\\" \\\\ name"', 'a "quoted" \\ name'],
+    ['name="C:\\Users\\a.txt"', 'C:\\Users\\a.txt'],
+    ['name=Invoice(1).pdf', 'Invoice(1).pdf'],
+    ['name="a;b=c"', 'a;b=c'],
+    ["name*=utf-8''100%", '100%'],
+  ])('in pieces, in other charsets, and in the legacy forms: %s', (written, name) => {
+    const part = typed(`application/pdf; ${written}`);
+    expect([part?.filename, part?.parameters]).toEqual([name, { name }]);
+  });
+
+  it('the file name is that of the disposition, and else of the type', () => {
+    const both = attachmentOf('Content-Type: a/b; name=type', `${ATTACHED}; filename=file`);
+    expect([both?.filename, typed('a/b; name=type')?.filename]).toEqual(['file', 'type']);
+  });
+
   it('of any name, without doing harm', () => {
     const part = typed('a/b; __proto__=x; constructor=y; toString=z');
     expect(Object.entries(part?.parameters ?? {})).toEqual([

@@ -7,17 +7,11 @@ import { read } from '../support/mails.ts';
 const cases = (file: string) => JSON.parse(readFileSync(join(import.meta.dirname, file), 'utf8'));
 
 /** By subject: what a mail shows, its lines with one byte a character, and what is read of it, among other things. */
-const READINGS: Record<string, [title: string, lines: string[], read: Expected][]> = cases('readings.json');
-interface Expected {
-  content?: { attachments?: { parameters?: object }[] };
-}
+const READINGS: Record<string, [title: string, lines: string[], read: object][]> = cases('readings.json');
 
 describe.each(Object.entries(READINGS))('%s', (_, rows) => {
   it.each(rows)('%s', (_title, lines, expected) => {
-    const mail = read(...lines);
-    expect(mail).toMatchObject(expected);
-    for (const [at, { parameters }] of (expected.content?.attachments ?? []).entries())
-      if (parameters) expect(mail.content.attachments[at]?.parameters).toEqual(parameters);
+    expect(read(...lines)).toMatchObject(expected);
   });
 });
 
