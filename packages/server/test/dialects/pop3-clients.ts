@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { promisify } from 'node:util';
+import { RawClient } from '../support/raw-client.ts';
 
 /**
  * Calls methods of poplib.POP3 one after the other, each `[name, ...arguments]`; those of class poplib.error_proto
@@ -38,48 +39,15 @@ export const logIn = (user: string, password: string): Call[] => [
   ['pass_', password],
 ];
 
-/** A client that sends exactly what it is given. */
-export class PopClient {
-  readonly socket: Socket;
-  #text = '';
-  #hasEnded = false;
-  #wake = () => {};
-
-  constructor(socket: Socket) {
-    this.socket = socket;
-    socket.on('data', (piece: Buffer) => {
-      this.#text += piece.toString('latin1');
-      this.#wake();
-    });
-    for (const event of ['end', 'close', 'error'])
-      socket.on(event, () => {
-        this.#hasEnded = true;
-        this.#wake();
-      });
-  }
-
-  #more(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-  }
-
-  async #until(end: string): Promise<string> {
-    for (;;) {
-      const at = this.#text.indexOf(end);
-      if (at >= 0) {
-        const found = this.#text.slice(0, at + end.length);
-        this.#text = this.#text.slice(at + end.length);
-        return found;
-      }
-      if (this.#hasEnded) return '';
-      await this.#more();
-    }
+export class PopClient extends RawClient {
+  /** @returns '' when the connection ends before that */
+  #through(end: string): Promise<string> {
+    return this.take((text) => (text.includes(end) ? text.indexOf(end) + end.length : 0));
   }
 
   /** The next line without CRLF; '' when the server closed the connection instead. */
   async line(): Promise<string> {
-    return (await this.#until('\r\n')).trimEnd();
+    return (await this.#through('\r\n')).trimEnd();
   }
 
   /** Sends a line. @returns the first line of the reply */
@@ -90,13 +58,7 @@ export class PopClient {
 
   /** The lines of a reply behind the first, as they are on the wire. */
   async rest(): Promise<string> {
-    return (await this.#until('\r\n.\r\n')).slice(0, -'.\r\n'.length);
-  }
-
-  /** Everything that comes until the server closes the connection. */
-  async end(): Promise<string> {
-    while (!this.#hasEnded) await this.#more();
-    return this.#text;
+    return (await this.#through('\r\n.\r\n')).slice(0, -'.\r\n'.length);
   }
 }
 

@@ -82,7 +82,7 @@ describe('what a client may send', () => {
     client.socket.end(
       `USER ${inbox.address}\r\nPASS ${inbox.token}\r\nstat\r\nDELE 1\r\nLIST\r\nRSET\r\nQUIT\r\nNOOP\r\n`,
     );
-    const lines = (await client.end()).split('\r\n');
+    const lines = (await client.closed()).split('\r\n');
     expect(lines.map((line) => line.split(' ')[0])).toEqual([
       ...['+OK', '+OK', '+OK', '+OK', '+OK', '.', '+OK', '+OK', ''],
     ]);
@@ -93,10 +93,10 @@ describe('what a client may send', () => {
     const client = await openSession(app.pop3Port, inbox.id, inbox.token);
     client.socket.write(`STAT ${'A'.repeat(2040)}\r\nSTAT ${'A'.repeat(2050)}\r\nSTAT\r\n`);
     expect(await client.line()).toMatch(/^\+OK 1 /);
-    expect(await client.end()).toBe('-ERR The line is too long.\r\n');
+    expect(await client.closed()).toBe('-ERR The line is too long.\r\n');
     const endless = await popClient(app.pop3Port);
     endless.socket.write(Buffer.alloc(16 * 1024 * 1024, 'A'));
-    expect(await endless.end()).not.toContain('+OK');
+    expect(await endless.closed()).not.toContain('+OK');
   });
 
   it.each([
@@ -107,7 +107,7 @@ describe('what a client may send', () => {
     const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
     const client = await popClient(app.pop3Port);
     client.socket.write(`${beginning}USER ${inbox.id}\r\nPASS dev\r\nDELE 1\r\nQUIT\r\n`);
-    expect(await client.end()).toBe('');
+    expect(await client.closed()).toBe('');
     const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
     expect(body.messages).toHaveLength(1);
   });
@@ -118,13 +118,13 @@ describe('what a client may send', () => {
       await client.say('USER nobody@mayfly.test');
       expect(await client.say('PASS mfk_wrong')).toBe('-ERR [AUTH] The user name or the password is wrong.');
     }
-    expect(await client.end()).toBe('');
+    expect(await client.closed()).toBe('');
   });
 
   it('closes the connection after twenty commands that failed, and quotes none of them', async () => {
     const client = await popClient(app.pop3Port);
     client.socket.write('__proto__ +OK injected\r\n'.repeat(30));
-    expect(await client.end()).toBe('-ERR There is no such command, or not now.\r\n'.repeat(20));
+    expect(await client.closed()).toBe('-ERR There is no such command, or not now.\r\n'.repeat(20));
   });
 
   it('logs in with AUTH PLAIN, with and without an initial response', async () => {
@@ -217,7 +217,7 @@ describe('STLS', () => {
     const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
     const client = await popClient(app.pop3Port);
     client.socket.write(`STLS\r\nUSER ${inbox.id}\r\nPASS ${inbox.token}\r\n`);
-    expect(await client.end()).toBe('-ERR Commands came after STLS and before TLS.\r\n');
+    expect(await client.closed()).toBe('-ERR Commands came after STLS and before TLS.\r\n');
   });
 
   it('is not offered without a certificate', async () => {
@@ -244,11 +244,11 @@ describe('limits', () => {
     const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
     const began = clock.monotonic();
     const silent = await popClient(app.pop3Port);
-    await passUntil(clock, silent.end());
+    await passUntil(clock, silent.closed());
     expect(clock.monotonic() - began).toBeGreaterThan(MINUTE);
     const loggedIn = clock.monotonic();
     const idle = await openSession(app.pop3Port, inbox.id, inbox.token);
-    expect(await passUntil(clock, idle.end())).toBe('-ERR The session took too long.\r\n');
+    expect(await passUntil(clock, idle.closed())).toBe('-ERR The session took too long.\r\n');
     expect(clock.monotonic() - loggedIn).toBeGreaterThan(10 * MINUTE);
   });
 
@@ -321,7 +321,7 @@ describe('limits', () => {
     await start({ MAYFLY_SMTP_MAX_CONNECTIONS: '2' });
     const [first, second] = [await popClient(app.pop3Port), await popClient(app.pop3Port)];
     const third = await popClient(app.pop3Port);
-    expect(await first.end()).toBe('-ERR [SYS/TEMP] The server closes the connection.\r\n');
+    expect(await first.closed()).toBe('-ERR [SYS/TEMP] The server closes the connection.\r\n');
     for (const client of [second, third]) {
       expect(await client.say('CAPA')).toMatch(/^\+OK/);
       client.socket.destroy();
@@ -336,7 +336,7 @@ describe('limits', () => {
     const client = await openSession(app.pop3Port, inbox.id, inbox.token);
     const began = clock.monotonic();
     client.socket.write(`${'TOP 1 0\r\n'.repeat(20)}DELE 1\r\nDELE 2\r\nQUIT\r\n`);
-    const all = await passUntil(clock, client.end(), SECOND);
+    const all = await passUntil(clock, client.closed(), SECOND);
     expect(all.match(/^Subject: One$/gm)).toHaveLength(20);
     expect(all).toMatch(/\+OK Goodbye\.\r\n$/);
     expect(clock.monotonic() - began).toBeGreaterThan(5 * SECOND);
@@ -347,7 +347,7 @@ describe('limits', () => {
     const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
     const client = await openSession(app.pop3Port, inbox.id, inbox.token);
     await app.stop();
-    expect(await client.end()).toBe('-ERR [SYS/TEMP] The server closes the connection.\r\n');
+    expect(await client.closed()).toBe('-ERR [SYS/TEMP] The server closes the connection.\r\n');
   });
 
   it('stops without waiting for a client that does not close its side of an ended session', async () => {

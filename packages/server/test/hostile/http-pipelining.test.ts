@@ -57,7 +57,7 @@ describe('pipelined requests', () => {
   it('beyond that limit close the connection, and others are answered', async () => {
     const { socket, closed } = client('127.0.0.2');
     socket.write(get('/healthz').repeat(1_000));
-    await closed;
+    await closed();
     expect((await http.api('GET', '/healthz', { as: null })).status).toBe(200);
   });
 
@@ -176,7 +176,7 @@ describe('requests that arrive together on many connections', () => {
     const { clock, open } = await listen();
     const hostile = await open('127.0.0.2');
     hostile.socket.write(get('/healthz').repeat(2_000));
-    await hostile.closed;
+    await hostile.closed();
     const again = await open('127.0.0.2');
     again.socket.write(get('/healthz'));
     const other = await open('127.0.0.3');

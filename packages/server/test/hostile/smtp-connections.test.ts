@@ -96,10 +96,10 @@ describe('one IPv6 network', () => {
 
 /** A client that never closes its side. */
 async function halfOpen(port: number) {
-  const { socket, closed } = rawClient(port, '127.0.0.1', true);
-  onTestFinished(() => void socket.destroy());
-  await new Promise((resolve) => socket.once('connect', resolve));
-  return { socket, gone: closed };
+  const client = rawClient(port, '127.0.0.1', true);
+  onTestFinished(() => void client.socket.destroy());
+  await new Promise((resolve) => client.socket.once('connect', resolve));
+  return client;
 }
 
 /** Writes again and again, until the system of the server rejects what is written. */
@@ -142,8 +142,7 @@ describe('the TLS port', () => {
     const first = await silentFrom('198.51.100.7');
     const second = await silentFrom('198.51.100.7');
     await silentFrom('198.51.100.7');
-    const ended = new Promise<void>((resolve) => first.socket.once('end', () => resolve()));
-    await Promise.race([first.gone, ended]);
+    await first.closed();
     const other = await silentFrom('198.51.100.8');
     await turns(50);
     for (const { socket } of [second, other]) expect(socket.readableEnded || socket.destroyed).toBe(false);

@@ -1,5 +1,6 @@
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { RawClient } from './raw-client.ts';
 
 /**
  * A command and its expected reply. `'NOOP → 250 2.0.0'` is a line and the beginning of the last line of the reply;
@@ -18,67 +19,18 @@ interface Exchange {
 }
 export type Expected = number | string | RegExp;
 
-/** An SMTP client that sends exactly what it is given. */
-export class SmtpClient {
-  #socket: Socket;
-  #text = '';
-  #ended = false;
-  #wake: (() => void) | undefined;
+const REPLY = /^(?:\d{3}-[^\r\n]*\r\n)*\d{3}(?: [^\r\n]*)?\r\n/;
 
-  constructor(socket: Socket) {
-    this.#socket = socket;
-    this.#listen();
-  }
-
-  get socket(): Socket {
-    return this.#socket;
-  }
-
-  get isClosed(): boolean {
-    return this.#ended;
-  }
-
-  #listen(): void {
-    const wake = () => this.#wake?.();
-    this.#socket.on('data', (piece: Buffer) => {
-      this.#text += piece.toString('latin1');
-      wake();
-    });
-    const over = () => {
-      this.#ended = true;
-      wake();
-    };
-    this.#socket.on('end', over).on('close', over).on('error', over);
-  }
-
-  /** @returns the next reply, its lines joined by LF; '' if the server closed the connection instead */
+export class SmtpClient extends RawClient {
+  /** The next whole reply, its lines joined by LF; '' when the server closed the connection instead. */
   async reply(): Promise<string> {
-    for (;;) {
-      const found = /^(?:\d{3}-[^\r\n]*\r\n)*\d{3}(?: [^\r\n]*)?\r\n/.exec(this.#text)?.[0];
-      if (found !== undefined) {
-        this.#text = this.#text.slice(found.length);
-        return found.trimEnd().replaceAll('\r\n', '\n');
-      }
-      if (this.#ended) return '';
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-  }
-
-  /** Waits until the server has closed the connection. @returns the data that was not read before */
-  async closed(): Promise<string> {
-    while (!this.#ended) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    return this.#text;
+    const found = await this.take((text) => REPLY.exec(text)?.[0].length ?? 0);
+    return found.trimEnd().replaceAll('\r\n', '\n');
   }
 
   send(bytes: string | Uint8Array): Promise<void> {
     return new Promise((resolve) => {
-      this.#socket.write(bytes, () => resolve());
+      this.socket.write(bytes, () => resolve());
     });
   }
 
@@ -105,19 +57,16 @@ export class SmtpClient {
 
   /** Starts the TLS handshake, after the 220 to STARTTLS. */
   async startTls(trust: ConnectionOptions = {}): Promise<void> {
-    this.#socket.removeAllListeners();
-    const secure = connectTls({ ...trust, socket: this.#socket });
+    this.socket.removeAllListeners();
+    const secure = connectTls({ ...trust, socket: this.socket });
     await new Promise<void>((resolve, reject) => {
       secure.once('secureConnect', resolve).once('error', reject);
     });
-    this.#socket = secure;
-    this.#text = '';
-    this.#ended = false;
-    this.#listen();
+    this.listen(secure);
   }
 
   close(): void {
-    this.#socket.destroy();
+    this.socket.destroy();
   }
 }
 
