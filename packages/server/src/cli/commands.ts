@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { createPlans } from '../accounts/plans.ts';
-import { parseConfig, SETTING_NAMES } from '../config/config.ts';
+import { nearestSetting, parseConfig } from '../config/config.ts';
 import { didYouMean, nearest, quoted } from '../text/nearest.ts';
 import { addAccountCommands, addPlanCommands } from './accounts.ts';
 import { ArgumentError, type Edge, type Run } from './arguments.ts';
@@ -9,13 +9,9 @@ import { addKeyCommands } from './keys.ts';
 
 /** Names that users try instead of `serve` or `dev`. */
 const MEANS_START = ['start', 'run', 'up', 'server', 'daemon', 'launch', 'begin'];
-const SETTING_PREFIX = 'MAYFLY_';
 
 const fullName = (command: Command): string =>
   command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
-
-const listed = (words: readonly string[]): string =>
-  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
 function unknownCommand(command: Command): string {
   const given = command.args[0] ?? '';
@@ -24,7 +20,7 @@ function unknownCommand(command: Command): string {
   if (!command.parent && MEANS_START.includes(given.toLowerCase())) {
     return `${wrong} Use "mayfly dev" on a laptop or in CI, "mayfly serve" in production.`;
   }
-  return `${wrong}${didYouMean(given, known)} The commands are ${listed(known)}.`;
+  return `${wrong}${didYouMean(given, known)} The commands are ${new Intl.ListFormat('en-GB').format(known)}.`;
 }
 
 function unknownOption(command: Command, flag: string): string {
@@ -34,10 +30,8 @@ function unknownOption(command: Command, flag: string): string {
   const option = nearest(name, options);
   if (option !== undefined) return `${wrong} Did you mean "--${option}"?`;
   if (['dev', 'serve'].includes(command.name())) {
-    const names = SETTING_NAMES.map((one) => one.slice(SETTING_PREFIX.length));
-    const setting = nearest(name.replaceAll('-', '_'), names);
-    const hint =
-      setting === undefined ? '"mayfly config --table" lists them' : `set ${SETTING_PREFIX}${setting}`;
+    const setting = nearestSetting(name.replaceAll('-', '_'));
+    const hint = setting === undefined ? '"mayfly config --table" lists them' : `set ${setting}`;
     return `${wrong} Settings are environment variables: ${hint}.`;
   }
   return `${wrong} "${fullName(command)} --help" lists its options.`;

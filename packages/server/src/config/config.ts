@@ -15,8 +15,8 @@ const PREFIX = 'MAYFLY_';
 const FILE_SUFFIX = '_FILE';
 
 const KEYS = Object.keys(SETTINGS) as Key[];
-export const SETTING_NAMES = KEYS.map(variableOf);
-const KNOWN = new Set(SETTING_NAMES.flatMap((name) => [name, name + FILE_SUFFIX]));
+const NAMES = KEYS.map(variableOf);
+const KNOWN = new Set(NAMES.flatMap((name) => [name, name + FILE_SUFFIX]));
 
 /** Variables for clients, which often run in the same job as the server, so they cause no warning. */
 const CLIENT_NAMES = new Set(['MAYFLY_URL', 'MAYFLY_TOKEN', 'MAYFLY_INBOX_ID', 'MAYFLY_INBOX_ADDRESS']);
@@ -43,16 +43,21 @@ const givenText = (name: string, env: Environment): string | undefined =>
 export const isGiven = (name: string, env: Environment): boolean =>
   givenText(name, env) !== undefined || env[name + FILE_SUFFIX] !== undefined;
 
-function suggestion(name: string): string {
-  const isFile = name.toUpperCase().endsWith(FILE_SUFFIX);
-  const given = name.slice(PREFIX.length, isFile ? -FILE_SUFFIX.length : undefined);
+/** @param given the name of a variable without its prefix */
+export function nearestSetting(given: string): string | undefined {
   const known = nearest(
     given,
-    SETTING_NAMES.map((one) => one.slice(PREFIX.length)),
+    NAMES.map((name) => name.slice(PREFIX.length)),
   );
+  return known && PREFIX + known;
+}
+
+function suggestion(name: string): string {
+  const isFile = name.toUpperCase().endsWith(FILE_SUFFIX);
+  const known = nearestSetting(name.slice(PREFIX.length, isFile ? -FILE_SUFFIX.length : undefined));
   return known === undefined
     ? ' "mayfly config --table" lists all settings.'
-    : ` Did you mean ${PREFIX}${known}${isFile ? FILE_SUFFIX : ''}?`;
+    : ` Did you mean ${known}${isFile ? FILE_SUFFIX : ''}?`;
 }
 
 /** Warnings about variables with our prefix that are unknown, or that are ignored because Kubernetes set them. */
