@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ArgumentError } from '../../src/cli/arguments.ts';
+import { ConfigError } from '../../src/config/config.ts';
 import { hashCredential, hasValidChecksum, newId } from '../../src/ids.ts';
 import { freshName, makeAccount, NOW, type Operator, openOperator } from './operator.ts';
 
@@ -223,5 +224,28 @@ describe('mayfly account delete', () => {
     expect(said).toContain(
       `Now ${next.id} ("${next.name}") is the first, and a new MAYFLY_API_KEY is a key of that one.`,
     );
+  });
+});
+
+describe('mayfly plan', () => {
+  it('lists the plans in force, with those of MAYFLY_PLANS', async () => {
+    expect((await operator.run('plan', 'list')).split('\n')).toEqual([
+      'PLAN       REQ/MONTH  REQ/S  BURST  INBOXES  TTL MINUTES  MSG/INBOX  BYTES/MSG  WEBHOOKS',
+      'free       1000       2      10     5        60           50         5242880    1',
+      'developer  100000     50     200    1000     10080        1000       26214400   50',
+      'unlimited  -          -      -      -        43200        10000      52428800   -',
+      'gold       1000       5      10     -        60           10         1024       1',
+    ]);
+  });
+
+  it('shows one in the words of MAYFLY_PLANS, so that its JSON can be given back', async () => {
+    expect(await operator.run('plan', 'show', 'unlimited')).toMatch(/^requestsPerMonth: +no limit$/m);
+    expect(await operator.json('plan', 'show', 'gold')).toEqual({ name: 'gold', ...GOLD });
+  });
+
+  it('refuses an unknown plan, and a configuration that is wrong', async () => {
+    await expect(operator.run('plan', 'show', 'silver')).rejects.toThrow(ArgumentError);
+    operator.env = { MAYFLY_PLANS: '{"gold": {}}' };
+    await expect(operator.run('plan', 'list')).rejects.toThrow(ConfigError);
   });
 });

@@ -32,23 +32,16 @@ describe('mayfly dev --like', () => {
 
   it('names in one warning all it does without, and nothing that is switched off', () => {
     const { warning } = like({
-      MP_MAX_MESSAGES: '5000',
-      MP_SMTP_RELAY_CONFIG: '/relay.yaml',
-      MP_UNHEARD_OF: 'secret',
-      MP_USE_MESSAGE_DATES: 'false',
-      MP_WEBROOT: '',
-      MPI_HOME: '/usr/lib/mpi',
+      ...{ MP_MAX_MESSAGES: '5000', MP_SMTP_RELAY_CONFIG: '/relay.yaml', MP_UNHEARD_OF: 'secret' },
+      ...{ MP_USE_MESSAGE_DATES: 'false', MP_WEBROOT: '', MPI_HOME: '/usr/lib/mpi' },
     });
     expect(warning).toMatch(/ MP_MAX_MESSAGES, MP_SMTP_RELAY_CONFIG, MP_UNHEARD_OF\. .*migrating\.md/);
   });
 
   it('follows its own settings before those of the other program', () => {
     const { config } = like({
-      MP_SMTP_BIND_ADDR: '0.0.0.0:2500',
-      MAYFLY_SMTP_PORT: '2600',
-      MP_DATABASE: '/maildata/mailpit.db',
-      MAYFLY_DATA_DIR: '/data',
-      MAYFLY_DEV_KEY: 'off',
+      ...{ MP_SMTP_BIND_ADDR: '0.0.0.0:2500', MP_DATABASE: '/maildata/mailpit.db' },
+      ...{ MAYFLY_SMTP_PORT: '2600', MAYFLY_DATA_DIR: '/data', MAYFLY_DEV_KEY: 'off' },
     });
     expect(config).toMatchObject({ smtpHost: '0.0.0.0', smtpPort: 2600, dataDir: '/data', devKey: 'off' });
   });
@@ -59,12 +52,12 @@ describe('mayfly dev --like', () => {
       config: { devKey: 'off', apiKey: password },
       warning: undefined,
     });
-    for (const env of [
-      { MP_UI_AUTH: 'admin:short' },
-      { MP_UI_AUTH_FILE: '/auth' },
-      { MH_AUTH_FILE: '/auth' },
-    ])
-      expect(like(env as Record<string, string>)).toMatchObject({
+    for (const [name, value] of [
+      ['MP_UI_AUTH', 'admin:short'],
+      ['MP_UI_AUTH_FILE', '/auth'],
+      ['MH_AUTH_FILE', '/auth'],
+    ] as const)
+      expect(like({ [name]: value })).toMatchObject({
         config: { devKey: 'off', apiKey: null },
         warning: expect.stringMatching(/AUTH.*Clients send an API key as the password/),
       });

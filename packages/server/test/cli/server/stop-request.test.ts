@@ -87,9 +87,8 @@ describe('a request to stop', () => {
     expect(await reason()).toBe('SIGTERM');
   });
 
-  it('exits with the codes that shells use when it is repeated', () => {
-    expect([exitCodeOf('SIGINT'), exitCodeOf('SIGTERM')]).toEqual([130, 143]);
-  });
+  it('exits with the codes that shells use when it is repeated', () =>
+    expect([exitCodeOf('SIGINT'), exitCodeOf('SIGTERM')]).toEqual([130, 143]));
 });
 
 describe('a foreground script of npm', () => {
@@ -102,9 +101,7 @@ describe('a foreground script of npm', () => {
     'cross-env A=b mayfly dev',
     'node_modules/.bin/mayfly dev 2>&1 | tee mail.log',
     'mayfly dev && echo done',
-  ])('is `%s`', (script) => {
-    expect(isForegroundScript({ npm_lifecycle_script: script })).toBe(true);
-  });
+  ])('is `%s`', (script) => expect(isForegroundScript({ npm_lifecycle_script: script })).toBe(true));
 
   it.each([
     undefined,
@@ -113,7 +110,5 @@ describe('a foreground script of npm', () => {
     'node scripts/start-mayfly.js',
     'playwright test',
     'bash',
-  ])('is not `%s`', (script) => {
-    expect(isForegroundScript({ npm_lifecycle_script: script })).toBe(false);
-  });
+  ])('is not `%s`', (script) => expect(isForegroundScript({ npm_lifecycle_script: script })).toBe(false));
 });
