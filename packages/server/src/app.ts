@@ -163,7 +163,7 @@ async function openParts(given: Given, onFirstKey?: (key: string) => void) {
   });
   opened.onClose(() => store.close());
   const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
-  if (firstStart.made && config.apiKey === null) onFirstKey?.(firstStart.key);
+  if (firstStart.key !== null && config.apiKey === null) onFirstKey?.(firstStart.key);
   if (config.sink === 'on') await ensureSink(store, domain, clock.now());
 
   const plans = createPlans(config.plans);

@@ -19,12 +19,11 @@ import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { type AddRoute, routesOf } from '../http/route.ts';
 import { quoted } from '../text/nearest.ts';
 import { usableDomains } from './domains.ts';
-import { addKey, createSignUp, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from './keys.ts';
+import { addKey, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE, signUp } from './keys.ts';
 import type { ListedKey } from './sql.ts';
 
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {
   const { signupPlan } = options;
-  const signUp = signupPlan === null ? null : createSignUp(deps, signupPlan);
 
   routesOf(app, 'Accounts')('POST /v1/accounts', {
     access: 'public',
@@ -35,8 +34,9 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
     body: ref(CreateAccount),
     response: { 201: json(CreatedAccount, 'The new account and its key.') },
     handler: async (request, reply) => {
-      if (!signUp) throw signUpOff();
-      const { account, key } = await signUp(request.body.name, sourceKey(request.ip));
+      if (signupPlan === null)
+        throw new AppError('not_found', 'This server has no sign-up. Ask its operator for an account.');
+      const { account, key } = await signUp(deps, signupPlan, request.body.name, sourceKey(request.ip));
       deps.log.info({ requestId: request.id, accountId: account.id }, 'An account was created by sign-up');
       reply.header('cache-control', 'no-store');
       const { id, name, plan } = account;
@@ -44,9 +44,6 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
     },
   });
 }
-
-const signUpOff = (): AppError =>
-  new AppError('not_found', 'This server has no sign-up. Ask its operator for an account.');
 
 const END_OF_TIME = Date.parse('9999-12-31T23:59:59.999Z');
 

@@ -50,63 +50,51 @@ export const SIGN_UPS_PER_MINUTE = 10;
 export const SIGN_UPS_PER_ADDRESS = 5;
 const OF_ALL = { burst: SIGN_UPS_PER_MINUTE, requestsPerSecond: SIGN_UPS_PER_MINUTE / 60 };
 const OF_ADDRESS = { burst: SIGN_UPS_PER_ADDRESS, requestsPerSecond: SIGN_UPS_PER_ADDRESS / 600 };
-
-interface SignUpRate {
-  take(key: string, rate: typeof OF_ALL): { retryAfterSeconds: number } | null;
-  giveBack(key: string): void;
-}
-
 const ALL = 'sign-ups';
 
+type Taken = { retryAfterSeconds: number };
+
+interface SignUpDeps {
+  store: Pick<Store, 'accounts'>;
+  rate: { take(key: string, rate: typeof OF_ALL): Taken | null; giveBack(key: string): void };
+  clock: Pick<Clock, 'now'>;
+}
+
 /**
- * Creates accounts of a plan for anyone. `address` identifies the client.
- * @returns a function that throws AppError `rate_limited` above a limit, or `unavailable`
+ * Creates an account of a plan for anyone. @param address identifies the client
+ * @throws AppError `rate_limited` above a limit, or `unavailable`
  */
-export function createSignUp(
-  { store, rate, clock }: { store: Pick<Store, 'accounts'>; rate: SignUpRate; clock: Pick<Clock, 'now'> },
+export async function signUp(
+  { store, rate, clock }: SignUpDeps,
   plan: string,
-): (name: string, address: string) => Promise<{ account: AccountRecord; key: string }> {
-  return async (name, address) => {
-    const all = rate.take(ALL, OF_ALL);
-    if (all && all.retryAfterSeconds > 0) throw tooManySignUps(true, all.retryAfterSeconds);
-    const own = rate.take(`${ALL} ${address}`, OF_ADDRESS);
-    if (own && own.retryAfterSeconds > 0) {
-      rate.giveBack(ALL);
-      throw tooManySignUps(false, own.retryAfterSeconds);
-    }
-    const now = clock.now();
-    const account = { id: newId('acc', now), name, plan, createdAt: now };
-    const { record, key } = fullKey(account.id, 'first key', now, null);
-    await store.accounts.create(account, record);
-    return { account, key };
-  };
+  name: string,
+  address: string,
+): Promise<{ account: AccountRecord; key: string }> {
+  requireRate(rate.take(ALL, OF_ALL), `${SIGN_UPS_PER_MINUTE} sign-ups per minute`);
+  const own = rate.take(`${ALL} ${address}`, OF_ADDRESS);
+  if (own?.retryAfterSeconds) rate.giveBack(ALL);
+  requireRate(own, `${SIGN_UPS_PER_ADDRESS} sign-ups from one address, then one every 2 minutes`);
+  const now = clock.now();
+  const account = { id: newId('acc', now), name, plan, createdAt: now };
+  const { record, key } = fullKey(account.id, 'first key', now, null);
+  await store.accounts.create(account, record);
+  return { account, key };
 }
 
-function tooManySignUps(ofAll: boolean, retryAfterSeconds: number): AppError {
-  const limit = ofAll
-    ? `This server accepts ${SIGN_UPS_PER_MINUTE} sign-ups per minute.`
-    : `This server accepts ${SIGN_UPS_PER_ADDRESS} sign-ups from one address, then one every 2 minutes.`;
-  return new AppError('rate_limited', `${limit} Retry after ${retryAfterSeconds} seconds.`, {
-    retryAfterSeconds,
-  });
+function requireRate(taken: Taken | null, limit: string): void {
+  const { retryAfterSeconds = 0 } = taken ?? {};
+  if (retryAfterSeconds === 0) return;
+  const message = `This server accepts ${limit}. Retry after ${retryAfterSeconds} seconds.`;
+  throw new AppError('rate_limited', message, { retryAfterSeconds });
 }
 
-/** Every account, oldest first. */
-export async function everyAccount({ accounts }: Pick<Store, 'accounts'>): Promise<AccountRecord[]> {
-  const all: AccountRecord[] = [];
-  for (let after: string | null = null, hasMore = true; hasMore; after = all.at(-1)?.id ?? null) {
-    const page: Awaited<ReturnType<typeof accounts.list>> = await accounts.list({ limit: 200, after });
-    all.push(...page.accounts);
-    hasMore = page.hasMore;
-  }
-  return all;
+export interface FirstStart {
+  account: AccountRecord;
+  /** Null if the account existed. */
+  key: string | null;
 }
 
-export type FirstStart =
-  | { made: true; key: string; account: AccountRecord }
-  | { made: false; account: AccountRecord };
-
-/** Creates an account and returns its key, if there is none. A key chosen by the operator is added to the first one. */
+/** Creates an account and its key, if there is none. A key chosen by the operator is added to the first one. */
 export async function ensureFirstAccount(
   store: Pick<Store, 'accounts' | 'keys'>,
   chosenKey: string | null,
@@ -114,13 +102,12 @@ export async function ensureFirstAccount(
 ): Promise<FirstStart> {
   const account = { id: newId('acc', now), name: 'default', plan: LOCAL_PLAN, createdAt: now };
   const { key, record } = fullKey(account.id, 'first key', now, chosenKey);
-  if (await store.accounts.createFirst(account, record)) return { made: true, key, account };
+  if (await store.accounts.createFirst(account, record)) return { key, account };
   const first = await store.accounts.findFirst();
-  if (!first) throw new Error('the first account was neither made nor found');
-  if (chosenKey !== null) {
+  if (!first) throw new Error('The first account was neither created nor found.');
+  if (chosenKey !== null)
     await store.keys.create(fullKey(first.id, 'from MAYFLY_API_KEY', now, chosenKey).record);
-  }
-  return { made: false, account: first };
+  return { key: null, account: first };
 }
 
 const fullKey = (accountId: string, name: string, now: number, chosen: string | null): MadeKey =>

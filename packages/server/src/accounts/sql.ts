@@ -100,11 +100,12 @@ export const accounts = {
     if (key) await insertKey(tx, key, EMPTY);
   }),
 
-  list: read(async (db, { limit, after }: { limit: number; after: string | null }) => {
+  /** Oldest first. */
+  list: read(async (db, limit?: number): Promise<AccountRecord[]> => {
     const rows = await db.all<AccountRecord>(
-      sql`select ${ACCOUNT} from accounts where id > ${after ?? ''} order by id limit ${limit + 1}`,
+      sql`select ${ACCOUNT} from accounts order by id limit ${limit ?? Number.MAX_SAFE_INTEGER}`,
     );
-    return { accounts: rows.slice(0, limit).map(named), hasMore: rows.length > limit };
+    return rows.map(named);
   }),
 
   setPlan: write(

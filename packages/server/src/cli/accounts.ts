@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { everyAccount, newKey } from '../accounts/keys.ts';
+import { newKey } from '../accounts/keys.ts';
 import { createPlans, type Plan, type Plans } from '../accounts/plans.ts';
 import type { AccountRecord } from '../accounts/sql.ts';
 import { monthOf } from '../clock.ts';
@@ -77,7 +77,7 @@ async function createAccount(
 }
 
 async function listAccounts({ store, plans }: Context, options: Json): Promise<string> {
-  const accounts = await everyAccount(store);
+  const accounts = await store.accounts.list();
   if (options.json) return json(accounts);
   return table(
     ['ID', 'NAME', 'PLAN', 'CREATED'],

@@ -1,4 +1,3 @@
-import { everyAccount } from '../accounts/keys.ts';
 import type { Plans } from '../accounts/plans.ts';
 import type { AccountRecord } from '../accounts/sql.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../clock.ts';
@@ -119,7 +118,7 @@ type Accounts = Pick<Store, 'accounts'>;
 export async function findAccount(store: Accounts, named: string): Promise<AccountRecord> {
   const byId = isId('acc', named) ? await store.accounts.find(named) : undefined;
   if (byId) return byId;
-  const found = (await everyAccount(store)).filter(({ name }) => name === named);
+  const found = (await store.accounts.list()).filter(({ name }) => name === named);
   const [only] = found;
   if (!only)
     throw new Error(

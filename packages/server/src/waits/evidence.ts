@@ -143,9 +143,7 @@ export async function evidenceOf(
   }
 
   async function isOnlyAccount(): Promise<boolean> {
-    if (!ownsAccount) return false;
-    const { accounts, hasMore } = await store.accounts.list({ limit: 1, after: null });
-    return accounts.length === 1 && !hasMore;
+    return ownsAccount && (await store.accounts.list(2)).length === 1;
   }
 
   /** Mail that no inbox received, or that the sink or a catch-all inbox received because no other inbox did. */

@@ -22,7 +22,7 @@ it('a deletion that was stopped on its way leaves an account for which nothing i
   expect(await store.accounts.findFirst()).toEqual(other);
   expect(await store.accounts.delete(other.id, T)).toBe('last');
   // It is still there to be named.
-  expect((await store.accounts.list({ limit: 9, after: null })).accounts).toEqual([account, other]);
+  expect(await store.accounts.list()).toEqual([account, other]);
   expect(await store.accounts.delete(account.id, T)).toBe('deleted');
   expect(await store.accounts.find(account.id)).toBeUndefined();
   const { addresses, ...rest } = await on.counts();

@@ -17,14 +17,14 @@ const firstKeyText = (key: string): string =>
 /** A key from MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept in logs. */
 function printedKey({ firstStart }: RunningApp, config: Config): string | null {
   if (hasDevKey(config)) return 'dev';
-  return config.apiKey === null && firstStart.made ? firstStart.key : null;
+  return config.apiKey === null ? firstStart.key : null;
 }
 
 function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   if (hasDevKey(config))
     return ['  API key  dev, for programs of this machine; clients use it by themselves'];
   if (config.apiKey !== null) return ['  API key  the value of MAYFLY_API_KEY'];
-  if (firstStart.made) return [];
+  if (firstStart.key !== null) return [];
   const when = new Date(firstStart.account.createdAt).toISOString();
   return [
     `  API key  printed at the first start (${when}); only its hash is stored.`,

@@ -20,7 +20,6 @@ function greeting(env: Record<string, string>, defaults: Readonly<Record<string,
     pop3: null,
     metrics: null,
     firstStart: {
-      made: true,
       key: 'mfk_example',
       account: { id: 'acc_1', name: 'default', plan: 'unlimited', createdAt: 0 },
     },

@@ -13,7 +13,7 @@ export function readWorks(scene: Scene): Works {
   const reads: Record<string, (node: Store) => Promise<unknown>> = {
     'accounts.findFirst': (node) => node.accounts.findFirst(),
     'accounts.find': (node) => node.accounts.find(pick(scene.accounts)),
-    'accounts.list': (node) => node.accounts.list({ limit: 5, after: null }),
+    'accounts.list': (node) => node.accounts.list(),
     'keys.findByHash': (node) => node.keys.findByHash('hash', now()),
     'keys.list': (node) => node.keys.list(pick(scene.accounts)),
     'keys.find': (node) => node.keys.find('key_0'),
