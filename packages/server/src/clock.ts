@@ -19,7 +19,6 @@ export function dayOf(time: number): Day {
 
 export const monthOf = (time: number): Month => dayOf(time).slice(0, 7);
 
-/** Start of the month (UTC) of a time and of the next month, epoch milliseconds. */
 export function monthAround(time: number): { start: number; end: number } {
   const date = new Date(time);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];

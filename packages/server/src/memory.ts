@@ -7,11 +7,9 @@ const SETTLE_MS = 2_000;
 /** Frees memory of the start: 10 MB per thread, in 25 to 100 ms. No effect without `--expose-gc`, as in tests. */
 export function giveBackMemoryLater(): void {
   const collect = () => {
-    // The collection also frees compiled code, which the next start finds on disk.
     flushCompileCache();
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
   };
-  // Does not keep the process alive.
   void sleep(SETTLE_MS, undefined, { ref: false }).then(collect);
 }
 
@@ -45,9 +43,8 @@ export function freeRead({ buffer, byteLength }: Uint8Array): void {
 const COPIED_PER_TURN = 1024 * 1024;
 
 /**
- * Copies large bytes so that they can be transferred to another thread ({@link buffersToGive}); posting would copy
- * them twice. Not resizable, because access by byte takes twice as long then. Yields to the event loop.
- * @param isNeeded checked before each turn; if false, the result is empty
+ * Copies large bytes for {@link buffersToGive}. Not resizable, because access by byte takes twice as long then.
+ * @param isNeeded checked in each turn; if false, the result is empty
  */
 export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
   if (!isLarge(bytes)) return bytes;

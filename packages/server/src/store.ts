@@ -65,11 +65,9 @@ export interface Store extends Calls<typeof operations> {
   generation(of?: 'inboxes'): number | null;
   /** Throws `unavailable` if the storage cannot be written to, and an earlier error `storage_damaged`. */
   ping(): Promise<void>;
-  /** Finishes the running calls first. May be called twice. */
   close(): Promise<void>;
 }
 
-/** By path, such as `messages.addBatch`. */
 export const OPERATIONS: ReadonlyMap<string, Operation<never, unknown>> = new Map(
   Object.entries(operations).flatMap(([noun, table]) =>
     Object.entries(table).map(([name, operation]) => [`${noun}.${name}`, operation] as const),

@@ -4,7 +4,6 @@ const MIB = 1024 * 1024;
 
 /** Limits of an account. `Infinity` means no limit. */
 export interface Plan {
-  /** In a calendar month (UTC). */
   requestsPerMonth: number;
   requestsPerSecond: number;
   burst: number;
@@ -17,7 +16,6 @@ export interface Plan {
   maxWebhooks: number;
 }
 
-/** Configured limits by plan name; a built-in plan may be changed in part. */
 export type PlanSettings = Readonly<Record<string, Partial<Plan>>>;
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
@@ -96,10 +94,7 @@ function readLimit(limit: keyof Plan, value: unknown): number {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/**
- * Parses MAYFLY_PLANS, a JSON object of limits by plan name; null means no limit. A new plan needs all limits.
- * @throws Error with sentences for the operator
- */
+/** Parses MAYFLY_PLANS, a JSON object of limits by plan name; null means no limit. @throws Error for the operator */
 export function parsePlans(text: string): PlanSettings {
   const given: unknown = JSON.parse(text);
   if (!isObject(given)) throw new TypeError('It must be an object.');

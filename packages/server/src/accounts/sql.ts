@@ -25,16 +25,12 @@ export interface ListedKey extends KeyRecord {
 type HashedKey = KeyRecord & { hash: string };
 
 export interface DomainRecord {
-  /** Lower case. */
   domain: string;
   accountId: string;
   createdAt: number;
 }
 
-/**
- * Locks an account until the transaction ends; false if it is deleted or being deleted. Required before its rows are
- * counted to enforce a limit, so that concurrent transactions cannot exceed it.
- */
+/** Required before rows of an account are counted for a limit. @returns false if it is deleted or being deleted */
 async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
   const account = await tx.first(
     sql`select id from accounts where id = ${accountId} and deleted_at is null ${FOR_UPDATE}`,
@@ -132,7 +128,6 @@ async function rememberRevoked(tx: Tx, hash: string): Promise<void> {
   await tx.run(sql`insert into markers (name) values (${revokedMarker(hash)}) on conflict (name) do nothing`);
 }
 
-/** Revokes all keys of an account. @returns their ids */
 export async function revokeAll(tx: Tx, accountId: string): Promise<string[]> {
   const revoked = await tx.all<{ id: string; hash: string }>(
     sql`delete from keys where account_id = ${accountId} returning id, hash`,
@@ -193,10 +188,7 @@ export const keys = {
     return row && named(row);
   }),
 
-  /**
-   * Creates a key, unless one with the same hash exists or was revoked.
-   * @throws AppError `limit_reached` if the account has `maxKeys` keys, expired ones included
-   */
+  /** Unless one with the same hash exists or was revoked. @throws AppError `limit_reached` at `maxKeys`, with expired ones */
   create: write(
     async (tx, key: HashedKey, maxKeys?: number): Promise<void> => {
       await requireAccount(tx, key.accountId);
@@ -235,10 +227,9 @@ export const keys = {
     { mayUseReserve: true },
   ),
 
-  /** A time before the recorded one changes nothing. */
   used: write(
     async (tx, uses: { keyId: string; at: number }[]): Promise<void> => {
-      // Update in the order of the ids, to prevent deadlocks.
+      // In one order, to prevent deadlocks.
       for (const { keyId, at } of uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1)))
         await tx.run(
           sql`update keys set last_used_at = ${at}

@@ -11,7 +11,6 @@ export interface Migration {
   up(tx: Tx): Promise<void>;
 }
 
-/** Oldest first. */
 export const MIGRATIONS: Migration[] = [];
 
 export const VERSIONS_TABLE = 'schema_versions';

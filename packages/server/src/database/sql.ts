@@ -59,10 +59,7 @@ export const databaseTime = (now: number | null): PerEngine =>
     postgres: '(extract(epoch from statement_timestamp()) * 1000)::bigint',
   });
 
-/**
- * A table with one column `value`, for `from ${eachOf(rows)} as r`: one statement inserts any number of rows. Read
- * fields by `r.value ->> 'name'`, which PostgreSQL returns as text.
- */
+/** For `from ${eachOf(rows)} as r`. Read fields by `r.value ->> 'name'`, which PostgreSQL returns as text. */
 export const eachOf = (rows: readonly object[]): Sql =>
   sql`${perEngine({ sqlite: 'json_each', postgres: 'json_array_elements' })}(${JSON.stringify(rows)})`;
 
@@ -78,7 +75,6 @@ export const KEEP = perEngine({ sqlite: '', postgres: 'for key share' });
 
 const inserts = new Map<string, readonly string[]>();
 
-/** Builds `insert into … values (…), (…)`. @param into,returning constant SQL */
 export function inserted(into: string, rows: readonly (readonly Value[])[], returning: string): Sql {
   const columns = rows[0]?.length ?? 0;
   const key = `${into} ${rows.length} ${returning}`;
@@ -186,7 +182,6 @@ export function parseOr<T>(text: string, otherwise: T): T {
 
 export interface Db {
   readonly engine: Engine;
-  /** @param Row the columns as the query names them */
   all<Row extends object>(query: Sql): Promise<Row[]>;
   first<Row extends object>(query: Sql): Promise<Row | undefined>;
 }
@@ -209,10 +204,7 @@ export async function together<T extends readonly unknown[]>(
   return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
 }
 
-/**
- * Runs `work` in a transaction, again after a deadlock or a full disk. `step`: a part of a long operation, which SQLite
- * runs after waiting calls. `relaxed`: see {@link Traits}.
- */
+/** Runs `work` again after a deadlock or a full disk. `step`: SQLite runs it after waiting calls; `relaxed`: see {@link Traits}. */
 export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step' | 'relaxed') => Promise<T>;
 
 /** `written`: the last statements, whose results are not needed, so COMMIT is sent without waiting for them. */
@@ -248,10 +240,7 @@ export interface Traits {
   relaxed?: true;
 }
 
-/**
- * Places in the order of an inbox or an account; both are exclusive. Infinity must be replaced before a
- * query, because the engines do not support it.
- */
+/** Places in the order of an inbox or an account; both are exclusive. The engines do not support Infinity. */
 export interface Range {
   after: number;
   before: number;
@@ -337,7 +326,6 @@ export type Calls<Table> = {
   };
 };
 
-/** @param call receives the path of an operation in the table, such as `messages.addBatch` */
 export function callsOf<Table extends Operations>(
   table: Table,
   call: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
@@ -357,7 +345,6 @@ export function runOn(
   args: readonly unknown[],
   { db, transaction, flight }: Kit,
 ): Promise<unknown> {
-  // TypeScript has checked the arguments at the call site.
   const call = run as (on: unknown, ...args: readonly unknown[]) => Promise<unknown>;
   if (kind === 'write') {
     return transaction((tx) => call(tx, ...args), traits.relaxed ? 'relaxed' : undefined);

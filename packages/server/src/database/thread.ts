@@ -13,7 +13,6 @@ export interface Call {
 
 type ToThread = Call | 'close';
 
-/** The bytes of mails in the arguments of a call. */
 export const bytesIn = (args: readonly unknown[]): Uint8Array[] =>
   args
     .flat()
@@ -43,17 +42,13 @@ function sendError(error: unknown): SentError {
     : { message, stack };
 }
 
-/** An AppError, or an Error with the stack of the thread that threw it. */
 const receiveError = ({ code, message, details, stack }: SentError): Error =>
   code === undefined ? Object.assign(new Error(message), { stack }) : new AppError(code, message, details);
 
 export interface ThreadClient {
-  /** Starts the thread. Otherwise the first call does. @throws Error if the database cannot be opened */
+  /** @throws Error if the database cannot be opened */
   open(): Promise<void>;
-  /**
-   * Runs a method on the thread and rethrows its error. If the thread dies, writes fail with `outcome_unknown`,
-   * other calls with `unavailable`.
-   */
+  /** Rethrows errors of the operation. If the thread dies, writes fail with `outcome_unknown`, reads with `unavailable`. */
   call(path: string, args: readonly unknown[]): Promise<unknown>;
   /** Finishes the running calls first. Later calls throw `unavailable`. */
   close(): Promise<void>;
@@ -62,7 +57,6 @@ export interface ThreadClient {
 interface Instance {
   worker: Worker;
   calls: Map<number, { path: string; resolve(value: unknown): void; reject(error: Error): void }>;
-  /** Resolves when the database is open. */
   ready: Promise<void>;
   exited: Promise<void>;
 }
@@ -74,7 +68,6 @@ function startInstance(worker: Worker, onExit: (crash: Error | undefined) => voi
   const exited = Promise.withResolvers<void>();
   let isOpen = false;
   let crash = new Error('A thread of the database ended unexpectedly.');
-  // Calls get the error too.
   opened.promise.catch(() => undefined);
   worker.on('message', (message: FromThread) => {
     if ('ready' in message) {
@@ -104,10 +97,7 @@ function startInstance(worker: Worker, onExit: (crash: Error | undefined) => voi
   return { worker, calls, ready: opened.promise, exited: exited.promise };
 }
 
-/**
- * A database thread that runs from `open` or the first call on. If it dies, the next call starts a new one, and fails
- * with `unavailable` if the database cannot be opened again.
- */
+/** Runs from `open` or the first call on. If the thread dies, the next call starts a new one. */
 export function databaseThread(start: () => Worker, onCrash: (error: Error) => void): ThreadClient {
   let instance: Instance | undefined;
   let closing: Promise<void> | undefined;
@@ -147,7 +137,6 @@ export interface Served {
   toUnavailable(error: unknown): AppError | undefined;
 }
 
-/** Serves the calls of the main thread. */
 export async function serveThread(open: () => Promise<Served>): Promise<void> {
   if (!parentPort) throw new Error('This module runs only as a worker thread.');
   const port = parentPort;

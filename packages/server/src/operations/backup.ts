@@ -17,10 +17,8 @@ import { PRIVATE_FILE, PRIVATE_FOLDER, syncToDisk } from '../database/sqlite/con
 import { lockForServer, openSqlite } from '../database/sqlite/open.ts';
 import { codeOf, messageOf } from '../errors.ts';
 
-/** Called before each step of long work. */
 export type OnStep = (text: string) => void;
 
-/** How long a backup waits for a lock on the database. */
 const BUSY_TIMEOUT_MS = 10_000;
 const COMPANIONS = ['-wal', '-shm'];
 
@@ -45,11 +43,7 @@ export function requireSound(path: string, advice: string): void {
 
 const mebibytes = (path: string): string => `${(statSync(path).size / (1024 * 1024)).toFixed(1)} MiB`;
 
-/**
- * Copies a database, also while a server writes to it, in one read transaction. The target appears when it is
- * complete and durable. @returns its size
- * @throws Error if there is no database, the target exists, or the disk is full
- */
+/** Copies a database, also while a server writes to it. The target appears when it is complete and durable. @returns its size */
 export function backUp(path: string, target: string, onStep: OnStep = () => undefined): string {
   if (!existsSync(path))
     throw new Error(`There is no database ${path}. Set MAYFLY_DATA_DIR to the data folder of the server.`);
@@ -78,9 +72,7 @@ export function backUp(path: string, target: string, onStep: OnStep = () => unde
 
 /**
  * Replaces a database by a backup, after checking and migrating a copy of it.
- * @param suffix appended to the name of the replaced database
- * @returns the path of the replaced database; null if there was none
- * @throws Error if a server runs, or the backup is unusable; then nothing was changed
+ * @param suffix appended to the name of the replaced database @returns its path; null if there was none
  */
 export async function restore(
   path: string,
@@ -113,10 +105,7 @@ export async function restore(
   }
 }
 
-/**
- * Root may restore the database of another user, who must own the new files. Other users cannot change
- * owners, and own the files that they create.
- */
+/** Root may restore the database of another user, who must own the new files; others cannot change owners. */
 function giveToOwner(folder: string, files: readonly string[]): void {
   const { uid, gid } = statSync(folder);
   for (const file of files) {
@@ -132,7 +121,6 @@ function giveToOwner(folder: string, files: readonly string[]): void {
 /** Renames the database and its write-ahead log. If the log stayed, SQLite would apply it to the replacement. */
 function keepAs(path: string, name: string): string {
   try {
-    // Closing the last connection checkpoints the log.
     const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     database.exec('pragma wal_checkpoint(truncate)');
     database.close();

@@ -14,7 +14,6 @@ export interface DiskFigures {
   totalBytes: number;
 }
 
-/** @param path the database file @throws Error of the file system */
 export async function measureDisk(path: string): Promise<DiskFigures> {
   const { blocks, bavail, bsize } = await statfs(path);
   // SQLite creates the log with the first write, and removes it at the last close.
@@ -43,7 +42,6 @@ async function compareClocks({ store, clock }: Deps): Promise<{ aheadMs: number;
   return { aheadMs: (asked + answered) / 2 - theirs, errorMs: Math.abs(answered - asked) / 2 };
 }
 
-/** Warns when the clocks of this machine and the database differ by more than a second. */
 export async function warnOfClock(deps: Deps & { log: Logger }): Promise<void> {
   const { aheadMs, errorMs } = await compareClocks(deps);
   if (Math.abs(aheadMs) - errorMs <= WARN_ABOVE_MS) return;
@@ -60,7 +58,6 @@ export interface GaugeSources {
   store: Pick<Store, 'upkeep' | 'ping'>;
   /** Undefined if the database may be on another machine. */
   measureDisk: (() => Promise<DiskFigures>) | undefined;
-  /** The time of webhook schedules. */
   scheduleNow: () => number;
   smtpBytes?: () => number;
   parserJobs: () => number;
@@ -71,7 +68,6 @@ export interface GaugeSources {
   droppedLogLines: (() => number) | undefined;
 }
 
-/** Figures of the store and the disk; undefined where they cannot be read. */
 async function measure({ clock, store, measureDisk }: GaugeSources) {
   const orNothing = <T>(value: Promise<T> | undefined) => value?.catch(() => undefined);
   const [figures, disk, clocks, isUp] = await Promise.all([
@@ -87,7 +83,6 @@ async function measure({ clock, store, measureDisk }: GaugeSources) {
 }
 
 type Measured = Awaited<ReturnType<typeof measure>>;
-/** @returns undefined for no value */
 type Read = (measured: Measured, sources: GaugeSources) => number | undefined;
 
 const GAUGES: Readonly<Record<string, readonly [help: string, read: Read]>> = {

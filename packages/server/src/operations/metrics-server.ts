@@ -13,7 +13,6 @@ const MAX_CONNECTIONS = 20;
 /** Milliseconds. Short, because requests have no body. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** @param port 0 selects a free port */
 export function createMetricsServer(
   { host, port }: { host: string; port: number },
   { registry, log }: { registry: Registry; log: Logger },
@@ -42,7 +41,6 @@ export function createMetricsServer(
       await once(server.listen(port, host), 'listening');
       return { port: (server.address() as AddressInfo).port };
     },
-    /** Closes open connections. */
     stop: (): Promise<void> =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -96,7 +96,6 @@ function createSmtpMetrics(registry: client.Registry) {
       bytes.inc(size);
       seconds.observe(duration);
     },
-    /** Records a rejected RCPT or DATA. @param code the three digits */
     refusal: (code: number): void => refusals.inc({ code: String(code) }),
     /** `captured`: credentials of an inbox; `accepted`: others. */
     authentication: (result: 'captured' | 'accepted' | 'refused'): void => authentications.inc({ result }),

@@ -13,23 +13,19 @@ import { type OnStep, requireSound } from './backup.ts';
 const LOCK_TIMEOUT_MS = 10_000;
 /** Rows of one INSERT: PostgreSQL takes 65,535 parameters, and no table has 60 columns. */
 const BATCH_ROWS = 1_000;
-/** Bytes of one INSERT; bounds the memory. */
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** Rows read back at a time from tables with bytes, whose rows have up to a few MB each; bounds the memory. */
+/** Rows read back at a time from tables with bytes, which have up to a few MB each; bounds the memory, as BATCH_BYTES. */
 const FETCHED_ROWS_OF_BYTES = 8;
 /** The OID of the type bytea. */
 const BYTEA = 17;
-/** The size of a SHA-256 hash. */
-const MODULUS = 1n << 256n;
+const SHA256_VALUES = 1n << 256n;
 
-/** Values that both engines store. */
 type Value = null | number | string | Uint8Array;
 type Row = readonly Value[];
 type Client = Awaited<ReturnType<typeof connectAlone>>;
 
 interface Table {
   name: string;
-  /** Sorted by name. */
   columns: string[];
 }
 
@@ -39,7 +35,6 @@ interface CopiedTable {
   hash: string;
 }
 
-/** Quotes an identifier for both engines. */
 const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const select = ({ name, columns }: Table): string =>
   `select ${columns.map(quote).join(', ')} from ${quote(name)}`;
@@ -89,7 +84,6 @@ async function lockEmpty(client: Client, tables: readonly Table[]): Promise<void
 async function openTarget(url: string, tables: readonly Table[]): Promise<Client> {
   let client: Client | undefined;
   try {
-    // Connection errors need no handler here, because the query that fails throws them.
     client = await connectAlone(url, () => undefined);
     await requireDurable(client);
     await upgradeTables(client);
@@ -121,7 +115,7 @@ class TableDigest {
   add(row: Row): void {
     const hash = createHash('sha256');
     for (const value of row) for (const piece of encode(value)) hash.update(piece);
-    this.#sum = (this.#sum + BigInt(`0x${hash.digest('hex')}`)) % MODULUS;
+    this.#sum = (this.#sum + BigInt(`0x${hash.digest('hex')}`)) % SHA256_VALUES;
     this.rows += 1;
   }
 
@@ -177,7 +171,6 @@ async function verifyTable(client: Client, table: Table, expected: TableDigest):
   );
 }
 
-/** Sets each identity sequence to follow the largest copied number. */
 async function continueRowNumbers(client: Client): Promise<void> {
   const { rows } = await client.query(
     `select table_name::text as name, column_name::text as column from information_schema.columns
@@ -195,8 +188,6 @@ async function continueRowNumbers(client: Client): Promise<void> {
 /**
  * Copies an embedded database, on which no server may run, to an empty PostgreSQL database. Commits once, after all
  * tables were read back and compared, so a copy that fails or is interrupted leaves the database empty.
- * @param path the database file
- * @throws Error with advice
  */
 export async function transfer(
   path: string,

@@ -21,7 +21,6 @@ const INBOXES_PER_STEP = 20;
 
 /** Makes live inboxes unreadable, quarantines their addresses and ends their webhooks. @returns their ids */
 async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: number): Promise<string[]> {
-  // Lock inboxes in the same order as storing mail does, to prevent deadlocks.
   const live = await tx.all<{ id: string; address: string }>(
     sql`select id, address from inboxes
       where id ${anyOf(inboxIds)} and account_id = ${accountId} and expires_at > ${now} order by id ${FOR_UPDATE}`,
@@ -35,9 +34,8 @@ async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: 
   return ids;
 }
 
-/** Deletions end inboxes, which no read returns from then on. The sweeper frees their space. */
+/** Deletions end inboxes, which no read returns from then on; the sweeper frees their space. Locked by id, as by new mail. */
 export const inboxDeletion = {
-  /** False without such a live inbox. */
   delete: write(
     async (tx, accountId: string, inboxId: string, now: number): Promise<boolean> =>
       (await end(tx, accountId, [inboxId], now)).length > 0,
@@ -93,7 +91,6 @@ async function close(tx: Tx, accountId: string): Promise<void> {
 }
 
 async function endInboxes(tx: Tx, accountId: string, limit: number, now: number): Promise<number> {
-  // Lock inboxes in the same order as storing mail does, to prevent deadlocks.
   const ended = await tx.all<{ seq: number; id: string; address: string; expiresAt: number }>(
     sql`select seq, id, address, expires_at as "expiresAt" from inboxes
       where account_id = ${accountId} and expires_at > ${DELETED} order by id limit ${limit} ${FOR_UPDATE}`,
@@ -142,7 +139,6 @@ async function removeAccount(tx: Tx, accountId: string): Promise<void> {
 /** Rows per transaction: one or two milliseconds, during which other writes wait. */
 const ROWS_PER_STEP = 100;
 
-/** Repeats a step until it frees fewer rows than it may. */
 async function inSteps(
   transaction: Transaction,
   step: (tx: Tx, limit: number) => Promise<number>,
@@ -151,9 +147,8 @@ async function inSteps(
 }
 
 /**
- * Deletes an account and all that clients sent or created. The first transaction ends its keys, domains and webhooks;
- * then nothing can be created for it. The rest follows in short transactions; a second call continues after a failure.
- * Counts of usage, quarantines of addresses and refusals are kept as usual.
+ * Deletes an account and all that clients sent or created, except counts of usage, quarantines and refusals. After the
+ * first transaction nothing can be created for it; the rest follows in steps, which a second call continues.
  * @returns `last` for the only account, which is not deleted
  */
 export const deleteAccount = steps(

@@ -82,7 +82,6 @@ const removeInboxes = removeSome(
   (now) => sql`freed = 1 and emptied_up_to = 0 and expires_at <= ${now - TOMBSTONE_MS}`,
 );
 
-/** Frees what ended with inboxes and webhooks. */
 export const FREEING: readonly Chore[] = [
   endInboxes,
   freeEmptied,
@@ -162,10 +161,7 @@ export const upkeep = {
     return row?.time ?? null;
   }),
 
-  /**
-   * Deletes about `limit` rows in a transaction of a few milliseconds. @returns how many; fewer than `limit`
-   * means that none is left
-   */
+  /** Runs {@link CHORES} in one transaction. */
   sweep: steps(
     async (transaction, now: number, limit: number): Promise<number> => {
       try {

@@ -17,7 +17,6 @@ export interface Lease {
   granted: number;
   /** Requests of the month that are used or leased, including this lease. */
   taken: number;
-  /** Thresholds that this call passed first. */
   passed: UsageThreshold[];
 }
 
@@ -111,7 +110,6 @@ export const usage = {
     { mayUseReserve: true, keepsInboxes: true },
   ),
 
-  /** Returns unused requests of leases and adds to the counts of days, in one transaction. */
   report: write(
     async (tx, reports: UsageReport[]): Promise<void> => {
       for (const { accountId, month, returned } of inOrder(
@@ -143,7 +141,6 @@ const NODE_LIVES_MS = 10 * SECOND_MS;
 
 /** Live servers. Times are those of the database's clock. */
 export const nodes = {
-  /** Records a heartbeat and returns the number of live nodes, this one included. */
   beat: write(
     async (tx, id: string, now: number): Promise<number> => {
       const time = databaseTime(now);

@@ -7,12 +7,10 @@ import type { UsageReport } from './sql.ts';
 
 /** If a node crashes, an account loses at most one lease, which has at most this share of its quota. */
 const LEASE_SHARE = 1 / 100;
-/** Limit of requests in one lease. One database write for each thousand requests is cheap enough. */
 const MAX_LEASE = 1_000;
 /** Pause before the store is queried again for a used-up month: other nodes may return requests. */
 const RETRY_EMPTY_MS = 5_000;
 
-/** What a request was charged to. */
 export interface Charge {
   readonly account: AccountMonth;
   readonly day: Day;
@@ -24,11 +22,8 @@ const blockOf = (limit: number): number => Math.min(MAX_LEASE, Math.max(1, Math.
 class AccountMonth {
   readonly accountId: string;
   readonly month: Month;
-  /** Start of the next month, epoch milliseconds. */
   readonly resetAt: number;
-  /** The monthly quota; Infinity for none. */
   readonly limit: number;
-  /** Monotonic milliseconds. */
   usedAt: number;
   /** Requests that are leased or served on any node, as the store returned last. */
   taken = 0;
@@ -213,7 +208,6 @@ export class UsageMeter {
     return account;
   }
 
-  /** Leases a block, or waits for the lease in progress; the caller checks again afterwards. */
   #lease(account: AccountMonth): Promise<void> {
     account.leasing ??= this.#requestLease(account).finally(() => {
       account.leasing = null;

@@ -6,7 +6,6 @@ import { connectAlone } from './connection.ts';
 const CHANNEL = 'mayfly';
 /** Hints of this time are sent together, milliseconds. */
 const GATHER_MS = 5;
-/** More become one `all` hint. */
 const MAX_HINTS = 1_000;
 /** How often the listening connection queries for changes whose hint was lost, which also tests the connection. */
 const CHECK_EVERY_MS = 1_000;
@@ -20,7 +19,6 @@ export type Hint =
   | { kind: 'deliveries' }
   | { kind: 'all' };
 
-/** Ids that held requests of this node wait for. */
 interface Waiting {
   inboxes: string[];
   accounts: string[];
@@ -84,7 +82,6 @@ export class ChangeSignal {
   }
 
   async #listen(): Promise<Client> {
-    // Errors are ignored here: the next check fails and reports them.
     const client = await connectAlone(this.#deps.url, () => undefined, { query_timeout: ANSWER_TIMEOUT_MS });
     client.on('notification', ({ payload = '' }) => {
       const space = payload.indexOf(' ');

@@ -11,7 +11,6 @@ const STATEMENT_TIMEOUT_MS = 10_000;
 const ANSWER_TIMEOUT_MS = 12_000;
 /** Ends transactions of a process that stopped, because their locks block other nodes. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
-/** In the format of `server_version_num`. */
 const OLDEST_VERSION = 150_000;
 
 /** `pg` returns 64-bit integers as text; all stored ones are safe integers. */
@@ -38,12 +37,10 @@ async function requirePrimary(client: Pick<Client, 'query'>): Promise<void> {
   if (rows[0].standby) throw new StandbyError();
 }
 
-/** @param onError called when an idle connection fails */
 export function createPool(url: string, onError: (error: Error) => void, max = 10): Pool {
   const pool = new Pool({
     ...configOf(url),
     max,
-    // Statements of one transaction are sent without waiting for each other's results.
     pipeline: true,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     query_timeout: ANSWER_TIMEOUT_MS,

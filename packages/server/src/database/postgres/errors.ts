@@ -24,7 +24,7 @@ const STATES: Readonly<Record<string, string>> = {
   '53100': 'full',
   '55P03': 'busy: a row stayed locked',
 };
-/** data_corrupted and index_corrupted. */
+/** data_corrupted, index_corrupted */
 const DAMAGED = /^XX00[12]$/;
 const UNREACHABLE =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
@@ -40,7 +40,6 @@ function stateOf(error: unknown): string {
   return error instanceof AppError ? stateOf(error.cause) : codeOf(error);
 }
 
-/** True if the same transaction may succeed when it is run again. */
 export const isConflict = (error: unknown): boolean =>
   [SERIALIZATION_FAILURE, DEADLOCK].includes(stateOf(error));
 
@@ -53,7 +52,6 @@ export const isLocked = (error: unknown): boolean => stateOf(error) === LOCK_NOT
 export const isOfStatement = (error: unknown): boolean =>
   /^[0-9A-Z]{5}$/.test(stateOf(error)) && !UNREACHABLE.test(stateOf(error));
 
-/** @returns undefined for errors of other origin */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError || !(error instanceof Error)) return undefined;
   const code = stateOf(error);

@@ -35,16 +35,12 @@ export async function upgradeTables(client: Client): Promise<void> {
 }
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database` */
   url: string;
-  /** Called when an idle connection fails; the next call opens a new one. */
   onError?: (error: Error) => void;
-  /** Called when the search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
   /** Without it, operations that need an unparsed mail fail. */
   read?: ReadSources;
-  /** Without it, this node receives no notifications of other nodes. */
   hints?: Pick<ChangeSignalDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }
 
@@ -91,7 +87,6 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       }
     },
     {
-      // Null, because other nodes write as well.
       generation: () => null,
       close: () => {
         closing ??= Promise.all([hints?.close(), searcher.close()]).then(() => pool.end());

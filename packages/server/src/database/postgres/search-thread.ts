@@ -4,11 +4,9 @@ import { serveThread } from '../thread.ts';
 import { createPool, postgresEngine } from './connection.ts';
 import { toUnavailable } from './errors.ts';
 
-/** Several connections, so that a search on a large mail does not block others. */
 const MAX_CONNECTIONS = 3;
 
 const { url }: { url: string } = workerData;
-// A failed idle connection is replaced by the next search.
 void serveThread(async () => ({
   kit: postgresEngine(createPool(url, () => undefined, MAX_CONNECTIONS)),
   toUnavailable,

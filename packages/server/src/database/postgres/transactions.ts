@@ -7,7 +7,6 @@ const MAX_ATTEMPTS = 5;
 /** The warning of a COMMIT that the synchronous standby did not confirm (PostgreSQL manual, section 26.2.8). */
 const NOT_REPLICATED = '01000';
 
-/** It is unknown whether the COMMIT took effect. */
 class CommitFailed extends Error {}
 
 /**
@@ -87,7 +86,6 @@ export async function runFlights<T>(pool: Pool, work: Work<T>): Promise<T> {
   }
 }
 
-/** As {@link runFlights}, for work that waits for each of its statements. */
 export function runTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return runFlights(pool, async (client, begun) => {
     await begun;

@@ -22,7 +22,6 @@ function read<Row>(
   }
 }
 
-/** @param of name of a table; '' for the whole file */
 function problemsOf(database: DatabaseSync, of = ''): string[] {
   const pragma = `pragma integrity_check(${of === '' ? MAX_LISTED : `"${of}"`})`;
   const { rows, failure } = read<{ integrity_check: string }>(database, pragma);

@@ -59,7 +59,6 @@ function makeWithParents(folder: string, sync: (folder: string) => void): void {
   sync(dirname(folder));
 }
 
-/** SQLite creates its log with the permissions of the database. */
 function makePrivate(path: string): void {
   for (const file of [path, `${path}.lock`]) closeSync(openSync(file, 'a', PRIVATE_FILE));
   for (const file of COMPANIONS.map((suffix) => path + suffix)) {
@@ -72,10 +71,7 @@ export function isEmptied(path: string): boolean {
   return existsSync(`${path}.lock`) && !statSync(path, { throwIfNoEntry: false })?.size;
 }
 
-/**
- * Returns a function that throws AppError `storage_damaged` unless the path still leads to the file that is open now.
- * SQLite would continue to write to a deleted file, and the commits would be lost.
- */
+/** The result throws AppError `storage_damaged` if the path leads to another file, because SQLite writes to deleted ones. */
 export function requireSameFile(path: string): () => void {
   const look = () => statSync(path, { bigint: true, throwIfNoEntry: false });
   const opened = look();
@@ -111,7 +107,6 @@ export function prepareFolder(path: string, sync = syncFolder): void {
     for (const file of files) accessSync(file, constants.R_OK | constants.W_OK);
     makePrivate(path);
     sync(folder);
-    // An earlier start may have created the folder and ended before the sync.
     sync(dirname(folder));
   } catch (error) {
     throw new Error(`The data folder ${folder} cannot be written to (${messageOf(error)}). ${WAY_OUT}`, {
@@ -123,7 +118,6 @@ export function prepareFolder(path: string, sync = syncFolder): void {
 /** The first release without the WAL-reset bug, which could corrupt a database. */
 const OLDEST_SQLITE = '3.51.3';
 
-/** `PRAGMA synchronous`: each commit is on stable storage before it returns. */
 const FULL = 2;
 
 /** A log that one huge message enlarged is truncated to this size. */
@@ -184,7 +178,6 @@ export function openWriter(
   }
 }
 
-/** The writer must have opened the database before. */
 export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
 }
@@ -203,7 +196,6 @@ class SqliteDb implements Tx {
   readonly #isTransaction: boolean;
   readonly #statements = new LRUCache<string, StatementSync>({ max: MAX_STATEMENTS });
 
-  /** @param isTransaction to reject statements outside a transaction */
   constructor(database: DatabaseSync, isTransaction = false) {
     this.#database = database;
     this.#isTransaction = isTransaction;

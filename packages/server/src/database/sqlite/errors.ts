@@ -1,7 +1,6 @@
 import { AppError } from '../../errors.ts';
 import { DAMAGED_PAGE, damaged, unavailable } from '../failures.ts';
 
-/** State of the storage by the primary result code of an SQLite error (sqlite.org/rescode.html). */
 const STORAGE_ERRORS: Readonly<Record<number, string>> = {
   5: 'busy: another process holds it',
   6: 'busy: another process holds it',
@@ -18,7 +17,7 @@ const FULL_DISK = 13;
 /** SQLITE_CORRUPT and SQLITE_NOTADB: a page that was read is not one that SQLite wrote. */
 const DAMAGED: readonly number[] = [11, 26];
 
-/** The primary result code of an SQLite error, or of the cause of an AppError; 0 for others. */
+/** The primary result code (sqlite.org/rescode.html) of an SQLite error, or of the cause of an AppError; 0 for others. */
 function primaryCodeOf(error: unknown): number {
   if (error instanceof AppError) return primaryCodeOf(error.cause);
   if (!(error instanceof Error) || !('code' in error) || !('errcode' in error)) return 0;
@@ -27,7 +26,6 @@ function primaryCodeOf(error: unknown): number {
 
 export const isBusy = (error: unknown): boolean => primaryCodeOf(error) === BUSY;
 
-/** The transaction was rolled back. */
 export const isFull = (error: unknown): boolean => primaryCodeOf(error) === FULL_DISK;
 
 /** True if the connection must not be used any more, because it is unknown what a failed sync has written. */

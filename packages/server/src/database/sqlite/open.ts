@@ -18,7 +18,6 @@ export interface ThreadOptions {
   isDurable?: boolean | undefined;
 }
 
-/** Replaced in tests that end the thread. */
 export type StartThread = (options: ThreadOptions) => Worker;
 
 export const startThread: StartThread = (workerData) =>
@@ -43,9 +42,7 @@ export interface SqliteOptions {
   maxPages?: number;
   /** False does not sync commits, for data that may end with the process. */
   isDurable?: boolean | undefined;
-  /** Called when a write begins (1) and ends (-1). */
   onWriting?: (change: 1 | -1) => void;
-  /** Called when a thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
   /** Without it, operations that need an unparsed mail fail. */
@@ -55,7 +52,6 @@ export interface SqliteOptions {
   startThread?: StartThread;
 }
 
-/** Advice by the error message of SQLite. */
 const WAYS_OUT: Readonly<Record<string, string>> = {
   'file is not a database':
     'Set MAYFLY_DATA_DIR to another folder, or replace the file by a backup with "mayfly restore".',
@@ -77,14 +73,10 @@ export function lockForServer(path: string): DatabaseSync {
   }
 }
 
-/**
- * Runs short reads on this thread. All reads of one turn of the event loop share a snapshot: taking locks for each would
- * cost more than the read.
- */
+/** All reads of one turn of the event loop share a snapshot: taking locks for each would cost more than the read. */
 async function createReader(path: string) {
   const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
   const kit = readingEngine(connection);
-  // Fail now if the database cannot be read.
   await runOn(operationAt('accounts.findFirst'), [], kit);
   const begin = connection.prepare('begin');
   // Not a commit, which fails after a read of a damaged page.
@@ -152,8 +144,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
         generation: (of) => generations[of ?? 'all'],
         close: async () => {
           closed = true;
-          // Close the writer last: only the last connection to close can remove the log, and a reader has no
-          // permission for it.
+          // The writer last: only the last connection to close can remove the log, and readers may not.
           await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },
       },

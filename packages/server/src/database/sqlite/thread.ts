@@ -41,7 +41,6 @@ const MAX_INDEX_BYTES = 2 * 1024 * 1024;
 const UNREAD_BYTES = `select coalesce(sum(min(s.size, ${MAX_INDEX_BYTES})), 0) as bytes
   from unread u join sources s on s.seq = u.source_seq`;
 
-/** Upper bound; 0 for a method that may use the reserve. */
 function bytesAdded({ path, args: [items, ...others] }: Call): number {
   if (operationAt(path).traits.mayUseReserve) return 0;
   const rows = Array.isArray(items) ? Math.max(1, items.length) : 1;
@@ -63,7 +62,6 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
     try {
       const { blocks, bavail, bsize } = statfsSync(path);
       const available = bavail * bsize;
-      // Some file systems report no size.
       if (available > AMPLE_BYTES || blocks === 0) return undefined;
       const growth = Math.max(0, numberOf('pragma page_count') * pageBytes - statSync(path).size);
       const share = Math.min(blocks * bsize * RESERVE_SHARE, MAX_RESERVE_BYTES);
@@ -123,7 +121,6 @@ function endThread(error: unknown): void {
   });
 }
 
-/** Only the writer thread has a read-write connection, so that a slow disk does not block the main thread. */
 async function openForWriting({
   maxPages,
   exclusive,
@@ -150,7 +147,6 @@ async function openForWriting({
 
 async function openForSearching(options: ThreadOptions): Promise<Served> {
   const kit = readingEngine(openReader(options));
-  // Fail now if the database cannot be read.
   await runOn(operationAt('accounts.findFirst'), [], kit);
   return { kit, toUnavailable };
 }

@@ -5,10 +5,7 @@ import { isBroken, isBusy, isFull, isRemoved, toUnavailable } from './errors.ts'
 
 /** Units of work in one transaction: a few milliseconds, during which later calls wait. */
 const MAX_UNITS = 64;
-/**
- * Pages of the log after which it is copied into the database: 16 MB instead of SQLite's 4 MB, because copying
- * frequently changed pages less often halves the work.
- */
+/** Pages of the log (16 MB) after which it is copied into the database; copying at SQLite's 4 MB is twice the work. */
 const CHECKPOINT_PAGES = 4000;
 
 interface Unit {
@@ -19,7 +16,6 @@ interface Unit {
 
 type Outcome = { value: unknown } | { error: unknown };
 
-/** The transaction fails with the error of a hook. */
 interface TransactionHooks {
   afterCommit(): void;
   /** Called when the disk is full, before one more attempt. */
@@ -27,10 +23,7 @@ interface TransactionHooks {
   onBroken(error: unknown): void;
 }
 
-/**
- * Group commit: waiting units of work share one transaction and its sync, and resolve when it is durable. A unit that
- * throws is rolled back alone.
- */
+/** Group commit: waiting units of work share one transaction and its sync. A unit that throws is rolled back alone. */
 export class Transactions {
   readonly #database: DatabaseSync;
   readonly #hooks: TransactionHooks;
@@ -45,7 +38,6 @@ export class Transactions {
     this.#database = database;
     this.#hooks = hooks;
     this.#isDurable = isDurable;
-    // Checkpoints run here, after the calls that waited for the commit.
     database.exec('pragma wal_autocheckpoint = 0');
     this.#log = database.prepare('pragma wal_checkpoint(noop)');
   }
@@ -59,7 +51,6 @@ export class Transactions {
       this.#queues[of].push({ work, resolve: (value) => resolve(value as T), reject });
       if (this.#running) return;
       this.#running = true;
-      // Deferred, so that other calls of this turn share the transaction.
       queueMicrotask(() => void this.#runAll());
     });
   }
@@ -98,7 +89,6 @@ export class Transactions {
     try {
       this.#sync(syncs);
       this.#database.exec('begin immediate');
-      // Calls that arrive meanwhile join the queue.
       for (let unit = queue.shift(); unit; unit = begun.length < MAX_UNITS ? queue.shift() : undefined) {
         begun.push(unit);
         outcomes.push(await this.#runUnit(unit, begun.length > 1));
