@@ -61,7 +61,5 @@ export function parseRetryAfter(header: string, now: number): number | undefined
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), MAX_RETRY_AFTER_MS);
 }
 
-export function hasOnlyFailed({ failingSince, failedAttempts }: FailureStreak, now: number): boolean {
-  if (failingSince === null || failedAttempts < MIN_FAILED_ATTEMPTS) return false;
-  return now - failingSince >= FAILING_FOR_MS;
-}
+export const hasOnlyFailed = ({ failingSince, failedAttempts }: FailureStreak, now: number): boolean =>
+  failingSince !== null && failedAttempts >= MIN_FAILED_ATTEMPTS && now - failingSince >= FAILING_FOR_MS;

@@ -1,16 +1,5 @@
 import type { DeliveryAttempt, WebhookDelivery } from '@mayfly/client/contract';
-import {
-  anyOf,
-  type Db,
-  EMPTY,
-  FOR_UPDATE,
-  read,
-  type Sql,
-  search,
-  sql,
-  type Tx,
-  write,
-} from '../../database/sql.ts';
+import { anyOf, type Db, EMPTY, read, type Sql, search, sql, type Tx, write } from '../../database/sql.ts';
 import { firstIdAt } from '../../ids.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
@@ -75,18 +64,14 @@ async function findOn(db: Db, accountId: string, webhookId: string, id: string, 
   return found;
 }
 
-/** @returns false if the account has no such live webhook */
-async function lockOwn(tx: Tx, accountId: string, webhookId: string, now: number): Promise<boolean> {
-  const own = await tx.first(
-    sql`select id from webhooks where id = ${webhookId} and account_id = ${accountId} and ends_at > ${now} ${FOR_UPDATE}`,
+/** Locks a webhook and makes it due at once, even during a pause. @returns false if the account has no such live webhook */
+async function wakeOwn(tx: Tx, accountId: string, webhookId: string, now: number): Promise<boolean> {
+  const woken = await tx.run(
+    sql`update webhooks set blocked_until = 0
+      where id = ${webhookId} and account_id = ${accountId} and ends_at > ${now}`,
   );
-  return own !== undefined;
-}
-
-/** Makes a locked webhook due at once, even during a pause after failures. */
-async function wake(tx: Tx, webhookId: string): Promise<void> {
-  await tx.run(sql`update webhooks set blocked_until = 0 where id = ${webhookId}`);
-  await tx.run(sql`insert into wakes (webhook_id) values (${webhookId})`);
+  if (woken > 0) await tx.run(sql`insert into wakes (webhook_id) values (${webhookId})`);
+  return woken > 0;
 }
 
 const newRound = (now: number): Sql =>
@@ -119,31 +104,29 @@ export const log = {
 
   addTest: write(
     async (tx, accountId: string, webhookId: string, { deliveryId, eventId }: TestIds, now: number) => {
-      if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
+      if (!(await wakeOwn(tx, accountId, webhookId, now))) return undefined;
       await tx.run(
         sql`insert into deliveries (id, webhook_id, event_id, state, created_at, due_at, round)
           values (${deliveryId}, ${webhookId}, ${eventId}, 'pending', ${now}, ${now}, 0)`,
       );
-      await wake(tx, webhookId);
       return findOn(tx, accountId, webhookId, deliveryId, now);
     },
   ),
 
   /** Begins a new round with the same event id, unless an attempt is in progress. @returns undefined if not found */
   replay: write(async (tx, accountId: string, webhookId: string, deliveryId: string, now: number) => {
-    if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
+    if (!(await wakeOwn(tx, accountId, webhookId, now))) return undefined;
     await tx.run(
       sql`update deliveries set ${newRound(now)}
           where id = ${deliveryId} and webhook_id = ${webhookId} and leased_until is null`,
     );
-    await wake(tx, webhookId);
     return findOn(tx, accountId, webhookId, deliveryId, now);
   }),
 
   /** Replays the next `limit` deliveries in the state, except those of ended inboxes. @returns `last`: null at the end */
   replaySome: write(async (tx, accountId: string, webhookId: string, step: ReplayStep, now: number) => {
     const { state, after, before, limit } = step;
-    if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
+    if (!(await wakeOwn(tx, accountId, webhookId, now))) return undefined;
     const rows = await tx.all<{ id: string }>(
       sql`select id from deliveries where webhook_id = ${webhookId} and id > ${after} and id < ${before}
           and state = ${state} order by id limit ${limit}`,
@@ -153,7 +136,6 @@ export const log = {
           where id ${anyOf(rows.map(({ id }) => id))} and state = ${state} and (inbox_id is null or exists (
             select 1 from inboxes i where i.id = deliveries.inbox_id and i.expires_at > ${now} and i.freed = 0))`,
     );
-    if (replayed > 0) await wake(tx, webhookId);
     return { replayed, last: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
   }),
 };
