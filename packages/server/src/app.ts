@@ -37,7 +37,7 @@ import type { SmtpServer } from './smtp/server.ts';
 import type { Store } from './store.ts';
 import { UsageMeter } from './usage/usage-meter.ts';
 import { VERSION } from './version.ts';
-import { WaitLog } from './waits/wait-log.ts';
+import { createWaitLog } from './waits/wait-log.ts';
 import { Deliverer } from './webhooks/deliverer.ts';
 import { createNewWebhooks } from './webhooks/new-webhook.ts';
 import { parseCidrs } from './webhooks/outbound/address-guard.ts';
@@ -312,7 +312,7 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
   const { config, store, receiver, metrics, clock, log, opened } = parts;
   const { createHttpServer } = await import('./http/server.ts');
   const onLost = (err: unknown) => log.error({ err }, 'Ended waits could not be stored');
-  const waitLog = new WaitLog(store.waits, clock, onLost);
+  const waitLog = createWaitLog(store.waits, clock, onLost);
   opened.onClose(() => waitLog.flushed());
   const replays = createReplays(parts);
   opened.onClose(() => replays.stop());

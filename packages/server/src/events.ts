@@ -1,11 +1,7 @@
-export interface MessageReceived {
-  accountId: string;
-  inboxId: string;
-}
-
 function createListeners() {
   const byId = new Map<string, Set<() => void>>();
   return {
+    /** @returns a function that ends the subscription */
     add(id: string, listener: () => void): () => void {
       const listeners = byId.get(id) ?? new Set();
       byId.set(id, listeners.add(listener));
@@ -25,33 +21,23 @@ export type EventBus = ReturnType<typeof createEventBus>;
 
 /**
  * Events inside one process, published after the commit. They are hints to read the store again; a lost event only
- * causes a delay. Subscribe before the query, so that nothing is missed. All `on…` methods return a function that
- * ends the subscription.
+ * causes a delay. Subscribe before the query, so that nothing is missed.
  */
 export function createEventBus() {
-  const byInbox = createListeners();
-  const byAccount = createListeners();
-  const ofDeliveries = new Set<() => void>();
+  const [byInbox, byAccount, ofDeliveries] = [createListeners(), createListeners(), createListeners()];
   return {
-    /** Called for each message of the inbox, and when the inbox ends or its expiry changes. */
+    /** Calls the listener for each message of the inbox, and when the inbox ends or its expiry changes. */
     onMessage: byInbox.add,
     onAccountMessage: byAccount.add,
-    onDeliveries(listener: () => void): () => void {
-      ofDeliveries.add(listener);
-      return () => ofDeliveries.delete(listener);
-    },
-    publishDeliveries(): void {
-      for (const listener of [...ofDeliveries]) listener();
-    },
+    onDeliveries: (listener: () => void) => ofDeliveries.add('', listener),
+    publishDeliveries: () => ofDeliveries.notify(''),
     publishInboxChange: byInbox.notify,
-    publish(received: MessageReceived): void {
-      byInbox.notify(received.inboxId);
-      byAccount.notify(received.accountId);
+    publish({ accountId, inboxId }: { accountId: string; inboxId: string }): void {
+      byInbox.notify(inboxId);
+      byAccount.notify(accountId);
     },
     publishAll(): void {
-      for (const id of byInbox.ids()) byInbox.notify(id);
-      for (const id of byAccount.ids()) byAccount.notify(id);
-      for (const listener of [...ofDeliveries]) listener();
+      for (const { ids, notify } of [byInbox, byAccount, ofDeliveries]) ids().forEach(notify);
     },
     subscribed: () => ({ inboxes: byInbox.ids(), accounts: byAccount.ids() }),
   };

@@ -10,7 +10,7 @@ import type { CreatedInbox } from './inboxes/records.ts';
 import { addresses } from './inboxes/sql/addresses.ts';
 import { changing } from './inboxes/sql/changing.ts';
 import { finding } from './inboxes/sql/finding.ts';
-import { batched, MailBatcher } from './messages/batcher.ts';
+import { batched, createMailBatcher } from './messages/batcher.ts';
 import type { Placed } from './messages/records.ts';
 import { addBatch } from './messages/sql/adding.ts';
 import { ending } from './messages/sql/ending.ts';
@@ -103,7 +103,7 @@ export function storeOf(
   const calls = callsOf(operations, (path, operation, args) =>
     callRead((next) => invoke(path, operation, next), args, read).catch(failed),
   );
-  const mails = new MailBatcher(calls.messages.addBatch, mayDependOnItem);
+  const mails = createMailBatcher(calls.messages.addBatch, mayDependOnItem);
   const { keep, keepChecked } = calls.readings;
   let pinging: Promise<void> | undefined;
   return {

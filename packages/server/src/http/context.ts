@@ -50,7 +50,7 @@ export interface HttpDeps {
   newWebhooks: NewWebhooks;
   /** Time of the schedule of webhooks, epoch milliseconds; default: the wall clock. */
   scheduleNow?: () => number;
-  waitLog: Pick<WaitLog, 'add' | 'addHeld' | 'flushed'>;
+  waitLog: WaitLog;
   plans: Plans;
   rate: RateLimit;
   usage: UsageMeter;

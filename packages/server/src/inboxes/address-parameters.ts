@@ -76,15 +76,11 @@ function chosenLocalPart(localPart: string, path: string): string {
 }
 
 const chosen = (localPart: string, domain: string): Wanted => ({
-  kind: 'address',
-  parts: () => partsOf(localPart, domain),
-  isRandom: false,
+  ...{ kind: 'address', parts: () => partsOf(localPart, domain), isRandom: false },
 });
 
-export const anyAddress = (domain: string): Wanted => ({
-  kind: 'address',
-  parts: () => partsOf(newLocalPart(), domain),
-  isRandom: true,
+export const anyAddress = (domain: string, localPart = newLocalPart): Wanted => ({
+  ...{ kind: 'address', parts: () => partsOf(localPart(), domain), isRandom: true },
 });
 
 /**
@@ -104,12 +100,6 @@ async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wa
   };
 }
 
-function wantedNumber(body: CreateInbox, { configured: [domain = ''] }: DomainsOf): Wanted {
-  const why = `"sms": the inbox has a random telephone number at ${domain}. Leave one of the two out.`;
-  assertLeftOut(body, ['localPart', 'address', 'domain', 'catchAll'], why);
-  return { kind: 'address', parts: () => partsOf(newPhoneLocalPart(), domain), isRandom: true };
-}
-
 function assertLeftOut(body: CreateInbox, names: readonly (keyof CreateInbox)[], why: string): void {
   const given = names.find((name) => body[name] !== undefined && body[name] !== false);
   if (given) throw invalidField(`/${given}`, `"${given}" cannot be given together with ${why}`);
@@ -118,7 +108,12 @@ function assertLeftOut(body: CreateInbox, names: readonly (keyof CreateInbox)[],
 /** Resolves the address options of a new inbox. @throws AppError `invalid_request` */
 export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const { address, localPart, domain } = body;
-  if (body.sms) return wantedNumber(body, domains);
+  if (body.sms) {
+    const [shared = ''] = domains.configured;
+    const why = `"sms": the inbox has a random telephone number at ${shared}. Leave one of the two out.`;
+    assertLeftOut(body, ['localPart', 'address', 'domain', 'catchAll'], why);
+    return anyAddress(shared, newPhoneLocalPart);
+  }
   if (body.catchAll) return wantedCatchAll(body, domains);
   if (address === undefined) {
     const served = await servedDomain(domain, domains);

@@ -110,32 +110,24 @@ const sizeOf = ({ mails }: Call): number => mails.reduce((sum, { raw }) => sum +
  * Group commit: calls that arrive while a batch is written become the next one. Small messages do not share batches with
  * large ones; both are written at the same time.
  */
-export class MailBatcher {
-  readonly #small: Batcher<Call, Placed[][]>;
-  readonly #large: Batcher<Call, Placed[][]>;
-
-  constructor(addBatch: AddBatch, mayDependOnItem: (error: unknown) => boolean) {
-    const write = async (calls: Call[]): Promise<Placed[][][]> => {
-      const now = Math.max(...calls.map((call) => call.now));
-      const placed = await addBatch(
-        calls.flatMap(({ mails }) => mails),
-        now,
-      );
-      return calls.map(({ mails }) => placed.splice(0, mails.length));
-    };
-    const options = { bytesOf: sizeOf, mayDependOnItem };
-    this.#small = new Batcher(write, options);
-    this.#large = new Batcher(write, options);
-  }
-
-  add(mails: NewMail[], now: number): Promise<Placed[][]> {
-    const call = { mails, now };
-    return (sizeOf(call) <= SMALL_BYTES ? this.#small : this.#large).add(call);
-  }
-
-  async flushed(): Promise<void> {
-    await Promise.all([this.#small.flushed(), this.#large.flushed()]);
-  }
+export function createMailBatcher(addBatch: AddBatch, mayDependOnItem: (error: unknown) => boolean) {
+  const write = async (calls: Call[]): Promise<Placed[][][]> => {
+    const now = Math.max(...calls.map((call) => call.now));
+    const placed = await addBatch(
+      calls.flatMap(({ mails }) => mails),
+      now,
+    );
+    return calls.map(({ mails }) => placed.splice(0, mails.length));
+  };
+  const options = { bytesOf: sizeOf, mayDependOnItem };
+  const [small, large] = [new Batcher(write, options), new Batcher(write, options)];
+  return {
+    add(mails: NewMail[], now: number): Promise<Placed[][]> {
+      const call = { mails, now };
+      return (sizeOf(call) <= SMALL_BYTES ? small : large).add(call);
+    },
+    flushed: () => Promise.all([small.flushed(), large.flushed()]),
+  };
 }
 
 /** Calls that arrive during a write share the next one, whose result the first of them gets. */

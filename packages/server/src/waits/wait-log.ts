@@ -46,67 +46,62 @@ function contentOf({ summary, causes, seen }: WaitExplanation): string {
 /** Reports select inboxes by labels, so results of inboxes without labels are not needed. */
 const hasLabels = ({ labels }: InboxRecord): boolean => Object.keys(labels).length > 0;
 
+export type WaitLog = ReturnType<typeof createWaitLog>;
+
 /** Stores results of waits asynchronously; the response does not wait for it. */
-export class WaitLog {
-  readonly #clock: Clock;
-  readonly #batcher: Batcher<Item, never>;
+export function createWaitLog(
+  store: Pick<Store['waits'], 'add' | 'addExplained'>,
+  clock: Clock,
+  onLost: (error: unknown) => void,
+) {
+  const batcher = new Batcher<Item, never>(
+    async (items) => {
+      const ended = items.flatMap((item) => item.ended ?? []);
+      const explained = items.flatMap((item) => item.explained ?? []);
+      if (ended.length > 0) await store.add(ended);
+      if (explained.length > 0) await store.addExplained(explained);
+      return [];
+    },
+    { onLost, pause: (signal) => clock.sleep(PAUSE_MS, signal) },
+  );
+  return {
+    /** @param wire the explanation as the API returns it @returns the id of a failed wait; undefined if it succeeded or continues */
+    add(
+      inbox: InboxRecord,
+      { match, count, waitedMs: before }: Expectation,
+      { matched, explanation, waitedMs }: Pick<Outcome, 'matched' | 'explanation'> & { waitedMs: number },
+      wire: WaitExplanation | null,
+    ): string | undefined {
+      const { id: inboxId, accountId } = inbox;
+      const continues = before > 0 ? { match: matchOf(match), count } : undefined;
+      const common = { accountId, inboxId, kind: 'wait', continues } as const;
+      if (matched || !explanation || !wire) {
+        if (hasLabels(inbox)) batcher.offer({ ended: { ...common, failed: null } });
+        return undefined;
+      }
+      const { reason, seenCount, plainSummary, causes } = explanation;
+      if (reason === 'server_stopping') return undefined;
+      const at = clock.now();
+      const waitId = newId('wai', at);
+      const ended = { waitedMs, count, match: matchOf(match) };
+      const plainCauses = causes.map(({ code, certainty, plain: text }) => ({ code, certainty, text }));
+      const plain = { ...wire, summary: plainSummary, causes: plainCauses, seen: [] };
+      const texts = { plain: JSON.stringify({ ...ended, explanation: plain }), content: contentOf(wire) };
+      const failed = { waitId, at, ...ended, reason, seenCount, summary: cut(plainSummary, MAX_SUMMARY) };
+      batcher.offer({
+        explained: { id: waitId, accountId, inboxId, endedAt: at, ...texts },
+        ...(hasLabels(inbox) && { ended: { ...common, failed } }),
+      });
+      return waitId;
+    },
 
-  constructor(
-    store: Pick<Store['waits'], 'add' | 'addExplained'>,
-    clock: Clock,
-    onLost: (error: unknown) => void,
-  ) {
-    this.#clock = clock;
-    this.#batcher = new Batcher(
-      async (items) => {
-        const ended = items.flatMap((item) => item.ended ?? []);
-        const explained = items.flatMap((item) => item.explained ?? []);
-        if (ended.length > 0) await store.add(ended);
-        if (explained.length > 0) await store.addExplained(explained);
-        return [];
-      },
-      { onLost, pause: (signal) => clock.sleep(PAUSE_MS, signal) },
-    );
-  }
+    /** Adds the result of a held list request or of a stream. */
+    addHeld(inbox: InboxRecord, kind: 'list' | 'stream', hadMessages: boolean): void {
+      const { id: inboxId, accountId } = inbox;
+      if (hasLabels(inbox)) batcher.offer({ ended: { accountId, inboxId, kind, hadMessages } });
+    },
 
-  /** @param wire the explanation as the API returns it @returns the id of a failed wait; undefined if it succeeded or continues */
-  add(
-    inbox: InboxRecord,
-    { match, count, waitedMs: before }: Expectation,
-    { matched, explanation, waitedMs }: Pick<Outcome, 'matched' | 'explanation'> & { waitedMs: number },
-    wire: WaitExplanation | null,
-  ): string | undefined {
-    const { id: inboxId, accountId } = inbox;
-    const continues = before > 0 ? { match: matchOf(match), count } : undefined;
-    const common = { accountId, inboxId, kind: 'wait', continues } as const;
-    if (matched || !explanation || !wire) {
-      if (hasLabels(inbox)) this.#batcher.offer({ ended: { ...common, failed: null } });
-      return undefined;
-    }
-    const { reason, seenCount, plainSummary, causes } = explanation;
-    if (reason === 'server_stopping') return undefined;
-    const at = this.#clock.now();
-    const waitId = newId('wai', at);
-    const ended = { waitedMs, count, match: matchOf(match) };
-    const plainCauses = causes.map(({ code, certainty, plain: text }) => ({ code, certainty, text }));
-    const plain = { ...wire, summary: plainSummary, causes: plainCauses, seen: [] };
-    const texts = { plain: JSON.stringify({ ...ended, explanation: plain }), content: contentOf(wire) };
-    const failed = { waitId, at, ...ended, reason, seenCount, summary: cut(plainSummary, MAX_SUMMARY) };
-    this.#batcher.offer({
-      explained: { id: waitId, accountId, inboxId, endedAt: at, ...texts },
-      ...(hasLabels(inbox) && { ended: { ...common, failed } }),
-    });
-    return waitId;
-  }
-
-  /** Adds the result of a held list request or of a stream. */
-  addHeld(inbox: InboxRecord, kind: 'list' | 'stream', hadMessages: boolean): void {
-    const { id: inboxId, accountId } = inbox;
-    if (hasLabels(inbox)) this.#batcher.offer({ ended: { accountId, inboxId, kind, hadMessages } });
-  }
-
-  /** Resolves when everything added before the call can be read, or was lost. */
-  flushed(): Promise<void> {
-    return this.#batcher.flushed();
-  }
+    /** Resolves when everything added before the call can be read, or was lost. */
+    flushed: () => batcher.flushed(),
+  };
 }

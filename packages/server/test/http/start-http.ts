@@ -21,7 +21,7 @@ import { Readings } from '../../src/reading/readings.ts';
 import { createReplays } from '../../src/recordings/replay.ts';
 import type { Store } from '../../src/store.ts';
 import { UsageMeter } from '../../src/usage/usage-meter.ts';
-import { WaitLog } from '../../src/waits/wait-log.ts';
+import { createWaitLog } from '../../src/waits/wait-log.ts';
 import { createNewWebhooks } from '../../src/webhooks/new-webhook.ts';
 import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
 import { openSqliteHere } from '../store/sqlite/open-sqlite.ts';
@@ -212,7 +212,7 @@ export async function startHttp(
     parsing,
     events,
     newWebhooks,
-    waitLog: new WaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
+    waitLog: createWaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
     plans,
     rate: new RateLimit(clock),
     usage,

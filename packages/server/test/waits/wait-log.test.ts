@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { InboxRecord } from '../../src/inboxes/records.ts';
 import type { Explanation } from '../../src/waits/outcome.ts';
 import type { EndedWait, ExplainedWait } from '../../src/waits/sql.ts';
-import { WaitLog } from '../../src/waits/wait-log.ts';
+import { createWaitLog } from '../../src/waits/wait-log.ts';
 import { inboxAt } from '../store/builders.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
@@ -46,7 +46,7 @@ function start() {
   const addExplained = async (waits: ExplainedWait[]) => {
     explained.push(...waits);
   };
-  const log = new WaitLog({ add, addExplained }, clock, () => undefined);
+  const log = createWaitLog({ add, addExplained }, clock, () => undefined);
   return { batches, explained, log };
 }
 

@@ -16,10 +16,6 @@ export const STAGED_MS = HOUR_MS;
 /** Other writes wait for the transaction of an import; with twenty times more deliveries, most of a minute. */
 const MAX_DELIVERIES = 10_000;
 
-/** Leaves staged sources to the sweeper. */
-const giveUp = (tx: Tx, stage: string): Promise<number> =>
-  tx.run(sql`update parked_sources set stage = null where stage = ${stage}`);
-
 export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
   tx.run(sql`update parked_sources set stage = null where stage < ${newId('msg', time)}`);
 
@@ -40,10 +36,10 @@ export const imports = {
     { keepsInboxes: true },
   ),
 
-  /** Gives up the mails of a failed import. Otherwise the sweeper does it after STAGED_MS. */
+  /** Leaves the mails of a failed import to the sweeper, which else waits for {@link STAGED_MS}. */
   unstage: write(
     async (tx, stage: string) => {
-      await giveUp(tx, stage);
+      await tx.run(sql`update parked_sources set stage = null where stage = ${stage}`);
     },
     { keepsInboxes: true, mayUseReserve: true },
   ),
