@@ -19,33 +19,30 @@ export function toSummary(message: MessageRecord): MessageSummary {
 const NO_ATTACHMENTS = '"attachmentCount":0';
 
 /** The same JSON as of {@link toSummary}, built without parsing the stored summary. */
-function rowJson(inboxId: string, row: MessageRow): string {
-  const { id, receivedAt, size, summary, readAt, tags, otherRcptTo } = row;
+function rowJson(row: MessageRow): string {
+  const { id, inboxId, receivedAt, size, summary, readAt, tags, otherRcptTo } = row;
   const time = toTime(receivedAt);
   const marks = `"readAt":${JSON.stringify(toTimeOrNull(readAt))},"tags":${tags}${otherRcptTo === null ? '' : `,"rcptTo":${otherRcptTo}`}`;
   const hasAttachments = !summary.includes(NO_ATTACHMENTS);
   return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
 }
 
-type PageFields = Omit<MessagePage, 'messages'> & { before?: string | null };
-
 /** By row, for rows that several pages show. */
 const rowTexts = new WeakMap<MessageRow, string>();
 
-function rowText(inboxId: string, row: MessageRow): string {
-  const text = rowTexts.get(row) ?? rowJson(inboxId, row);
+function rowText(row: MessageRow): string {
+  const text = rowTexts.get(row) ?? rowJson(row);
   rowTexts.set(row, text);
   return text;
 }
 
-export function pageJson<Row extends MessageRow>(
-  messages: readonly Row[],
-  { searchedTo, ...fields }: PageFields,
-  inboxOf: (message: Row) => string,
-): Buffer {
+export function pageJson({
+  messages,
+  searchedTo,
+  ...fields
+}: MessagePage & { before?: string | null }): Buffer {
   const shown = searchedTo === null ? fields : { ...fields, searchedTo: toTime(searchedTo) };
-  const summaries = messages.map((message) => rowText(inboxOf(message), message));
-  return Buffer.from(`{"messages":[${summaries.join(',')}],${JSON.stringify(shown).slice(1)}`);
+  return Buffer.from(`{"messages":[${messages.map(rowText).join(',')}],${JSON.stringify(shown).slice(1)}`);
 }
 
 const urlOf = ({ inboxId, id }: FullMessageRecord, base: string): string =>

@@ -39,8 +39,8 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
       const inbox = callersInbox(request);
       const query = listQuery(request.query);
       const list = async (signal: AbortSignal) => {
-        const { messages, ...fields } = await listMessages(listDeps, inbox, query, signal);
-        return { isEmpty: messages.length === 0, body: pageJson(messages, fields, () => inbox.id) };
+        const page = await listMessages(listDeps, inbox, query, signal);
+        return { isEmpty: page.messages.length === 0, body: pageJson(page) };
       };
       if (query.waitMs > 0) {
         const { isEmpty, body } = await held.hold(reply, list);
@@ -70,8 +70,7 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
       const query = listQuery(request.query);
       const list = (signal: AbortSignal) => listAccountMessages(heldDeps, account.id, query, signal);
       const isHeld = query.waitMs > 0 || query.conditions.length > 0;
-      const { messages, ...fields } = await (isHeld ? held.hold(reply, list) : list(NEVER));
-      const body = pageJson(messages, fields, ({ inboxId }) => inboxId);
+      const body = pageJson(await (isHeld ? held.hold(reply, list) : list(NEVER)));
       return sendJson(request, reply, body, query.waitMs > 0 ? null : contentTag(body));
     },
   });

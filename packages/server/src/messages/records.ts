@@ -57,6 +57,7 @@ export interface MessageRecord {
 
 export interface MessageRow {
   id: string;
+  inboxId: string;
   receivedAt: number;
   size: number;
   /** JSON text. */
@@ -69,7 +70,6 @@ export interface MessageRow {
 }
 
 export interface AccountMessageRow extends MessageRow {
-  inboxId: string;
   /** Strictly increasing within the account, with gaps. */
   accountOrder: number;
 }

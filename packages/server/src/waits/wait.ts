@@ -238,11 +238,9 @@ class WaitScan {
         this.#count(checked);
       }
       this.place = Math.max(this.place, page.place);
-      if (page.isComplete) {
-        this.isComplete = true;
-        return;
-      }
-      if (this.hasEnough || this.#deps.clock.monotonic() >= this.#deadline + MAX_OVERTIME_MS) return;
+      this.isComplete = page.isComplete;
+      const isOver = this.#deps.clock.monotonic() >= this.#deadline + MAX_OVERTIME_MS;
+      if (this.isComplete || this.hasEnough || isOver) return;
       await setImmediate();
       if (signal.aborted) return;
     }
@@ -291,12 +289,10 @@ class WaitScan {
       ...{ after: this.place, before: Number.POSITIVE_INFINITY },
       ...{ order: 'oldest-first', limit: this.#missing, onlyMatches: false },
     };
-    try {
-      return await this.#deps.store.messages.check(this.inbox, this.expectation.match, range, now, signal);
-    } catch (error) {
-      if (signal.aborted) return undefined;
-      throw error;
-    }
+    const checking = this.#deps.store.messages.check(this.inbox, this.expectation.match, range, now, signal);
+    return checking.catch((error) => {
+      if (!signal.aborted) throw error;
+    }) as Promise<CheckedPage | undefined>;
   }
 
   async #checkSummaries(now: number): Promise<CheckedPage> {

@@ -1,5 +1,5 @@
 import { constant, type Db, type Range, read, sql, type Unread, unreadOf } from '../../database/sql.ts';
-import type { AccountMessageRow, MessageRow, NewestPage } from '../records.ts';
+import type { MessageRow, NewestPage } from '../records.ts';
 import {
   ASCENDING,
   bounded,
@@ -62,7 +62,7 @@ export const pages = {
   listRows: read(async (db, inboxId: string, range: Range, now: number): Promise<MessageRow[] | Unread> => {
     const rows = await db.all<ListedMessage>(ofLiveInbox(LISTED_COLUMNS, inboxId, bounded(range), now));
     const unread = unreadOf(rows, timeOf);
-    return unread ?? rows.map(toRow);
+    return unread ?? rows.map((row) => ({ ...toRow(row), inboxId }));
   }),
 
   /** With `receivedAt > after`, oldest first. */
@@ -109,12 +109,8 @@ export const pages = {
     const newest = rows[0]?.accountOrder ?? 0;
     const unread = unreadOf(live, () => newest);
     if (unread) return unread;
-    const messages: AccountMessageRow[] = live.map((row) => ({
-      ...toRow(row),
-      ...{ inboxId: row.inboxId, accountOrder: row.accountOrder },
-    }));
     return {
-      messages,
+      messages: live.map(toRow),
       place: last?.accountOrder ?? before,
       time: last?.receivedAt ?? 0,
       isComplete: rows.length < limit,

@@ -64,7 +64,7 @@ export const LISTED_COLUMNS: Sql = constant(
 export const MESSAGE_COLUMNS: Sql = sql`${LISTED_COLUMNS}, m.rcpt_to as "rcptTo", r.parse_error as "parseError",
   length(r.content) as "contentBytes"`;
 
-export type ListedMessage = Omit<MessageRow, 'summary'> & { source: number; summary: Uint8Array };
+export type ListedMessage = Omit<MessageRow, 'summary' | 'inboxId'> & { source: number; summary: Uint8Array };
 
 export interface StoredMessage extends ListedMessage {
   rcptTo: string;
@@ -85,16 +85,9 @@ export function toMessage(inboxId: string, row: StoredMessage): MessageRecord {
   };
 }
 
-export const toRow = ({
-  id,
-  receivedAt,
-  size,
-  readAt,
-  summary,
-  tags,
-  otherRcptTo,
-}: ListedMessage): MessageRow => ({
-  ...{ id, receivedAt, size, readAt, summary: utf8.decode(summary), tags, otherRcptTo },
+export const toRow = <Row extends ListedMessage>({ source: _, ...row }: Row) => ({
+  ...row,
+  summary: utf8.decode(row.summary),
 });
 
 export function readEnvelope(

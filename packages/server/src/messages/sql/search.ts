@@ -236,8 +236,8 @@ export const searching = {
       );
       const messages: AccountMessageRow[] = [];
       for await (const match of matchesOf(db, rows, conditions.filter(isMailCondition))) {
-        const { inboxId: of, accountOrder, receivedAt } = match;
-        messages.push({ ...toRow(match), inboxId: of, accountOrder });
+        const { accountOrder, receivedAt } = match;
+        messages.push(toRow(match));
         if (messages.length < limit) continue;
         return {
           messages,
