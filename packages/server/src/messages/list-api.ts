@@ -77,8 +77,8 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
 }
 
 /*
- * The search language of `q`: words, "phrases", and operators with one of them; `-` negates. A name before a colon is
- * an operator unless white space, a slash or a backslash follows: `Re:`, `12:30`, `https://…` and `C:\…` are text.
+ * The search language of `q`: words, "phrases", and operators with one of them; `-` negates. Other names before a colon
+ * are rejected, unless white space, a slash or a backslash follows: `Re:`, `12:30`, `https://…` and `C:\…` are text.
  */
 
 const TEXT_FIELDS: Readonly<Record<string, TextField>> = {
@@ -89,14 +89,8 @@ const STATES: Readonly<Record<string, Readonly<Record<string, Condition>>>> = {
   is: { read: { field: 'read' }, unread: { field: 'read', not: true } },
   has: { attachment: { field: 'attachments' }, attachments: { field: 'attachments' } },
 };
-const OPERATORS = [
-  ...Object.keys(TEXT_FIELDS),
-  ...Object.keys(STATES),
-  'larger',
-  'smaller',
-  'before',
-  'after',
-];
+const VALUES = ['larger', 'smaller', 'before', 'after'] as const;
+const OPERATORS: readonly string[] = [...Object.keys(TEXT_FIELDS), ...Object.keys(STATES), ...VALUES];
 
 /** `-`, the name of an operator, and a phrase or text up to white space. */
 const TERM = new RegExp(
@@ -108,9 +102,8 @@ const SIZE = /^(\d{1,9}(?:\.\d{1,9})?)(?:([kmg])i?)?b?$/i;
 const KIB = 1024;
 const UNITS: Readonly<Record<string, number>> = { k: KIB, m: KIB ** 2, g: KIB ** 3 };
 
-function invalidQuery(message: string): AppError {
-  return new AppError('invalid_request', message, { errors: [{ path: 'q', message }] });
-}
+const invalidQuery = (message: string): AppError =>
+  new AppError('invalid_request', message, { errors: [{ path: 'q', message }] });
 
 function listQuery(query: AccountMessageQuery | MessageQuery): ListQuery {
   const { q, wait = 0, limit = DEFAULT_LIMIT, since, before, ...filters } = query;
@@ -159,7 +152,7 @@ function conditionOf(operator: string, value: string): Condition {
     throw invalidQuery(
       `${quoted(value)} is no value of ${shown} in "q". Write one such as ${exampleOf(operator)}.`,
     );
-  return { field: operator as 'larger' | 'smaller' | 'before' | 'after', value: number };
+  return { field: operator as (typeof VALUES)[number], value: number };
 }
 
 function stateOf(operator: string, value: string, states: Readonly<Record<string, Condition>>): Condition {

@@ -84,7 +84,7 @@ function withMore(stored: string | null, ended: readonly EndedWait[]): string {
   } satisfies InboxWaits);
 }
 
-/** @returns false when the inbox is deleted */
+/** @returns false if the inbox is deleted */
 async function addToInbox(tx: Tx, inboxId: string, ended: readonly EndedWait[]): Promise<boolean> {
   // Lock the inbox, because a concurrent deletion copies its waits for reports.
   const inbox = await tx.first<{ seq: number }>(
@@ -146,20 +146,13 @@ export const waits = {
   ),
 
   /** Finds an explanation, which is kept for 24 hours; without `content` after the inbox is deleted or expired. */
-  find: read(
-    (
-      db,
-      accountId: string,
-      inboxId: string,
-      waitId: string,
-      now: number,
-    ): Promise<{ plain: string; content: string | null } | undefined> =>
-      db.first(
-        sql`select w.plain, case when i.id is not null then w.content end as content
+  find: read((db, accountId: string, inboxId: string, waitId: string, now: number) =>
+    db.first<{ plain: string; content: string | null }>(
+      sql`select w.plain, case when i.id is not null then w.content end as content
           from failed_waits w left join inboxes i on i.id = w.inbox_id and i.expires_at > ${now}
           where w.id = ${waitId} and w.inbox_id = ${inboxId} and w.account_id = ${accountId}
             and w.ended_at > ${now - EXPLAINED_KEPT_MS}`,
-      ),
+    ),
   ),
 };
 

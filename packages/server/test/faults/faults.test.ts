@@ -47,10 +47,6 @@ describe('PUT, GET and DELETE /v1/inboxes/{id}/faults', () => {
       [{}, 'The field "rules" is required, and it is missing.'],
       [rule({}), '"rules[0]" does nothing. Give it a "reply", a "delayMs" or "disconnect": true.'],
       [
-        rule({ disconnect: false }),
-        '"rules[0]" does nothing. Give it a "reply", a "delayMs" or "disconnect": true.',
-      ],
-      [
         { rules: [{ at: 'rctp', delayMs: 1 }] },
         '"rules[0].at" must be one of "rcpt", "data", "end-of-data", "api", not the string "rctp". Did you mean "rcpt"?',
       ],
@@ -59,10 +55,6 @@ describe('PUT, GET and DELETE /v1/inboxes/{id}/faults', () => {
       [rule({ reply: { code: 600 } }), '"rules[0].reply.code" must be from 400 to 599, not 600.'],
       [
         rule({ reply: { code: 451, text: 'two\r\n250 lines' } }),
-        '"rules[0].reply.text" must have only printable ASCII characters (space to ~), because it is part of one line of SMTP. Remove the others.',
-      ],
-      [
-        rule({ reply: { code: 451, text: 'später' } }),
         '"rules[0].reply.text" must have only printable ASCII characters (space to ~), because it is part of one line of SMTP. Remove the others.',
       ],
       [rule({ reply: { code: 451, text: '' } }), '"rules[0].reply.text" must not be empty.'],

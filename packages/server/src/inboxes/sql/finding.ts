@@ -132,7 +132,7 @@ export const finding = {
         before: string | null;
       },
       now: number,
-    ): Promise<{ inboxes: InboxRecord[]; hasMore: boolean }> => {
+    ) => {
       const { labels, words = [], address, limit, before } = page;
       const rows = await db.all<InboxRow>(
         sql`select ${INBOX} from inboxes where ${isListed(accountId, labels, before, now)}
