@@ -1,5 +1,5 @@
 import type { Store } from '../../../src/store.ts';
-import { everything, saying } from '../builders.ts';
+import { SHOWING, showingMethods } from '../contract/reading-methods.ts';
 import { MONTH, type Scene } from './scene.ts';
 import type { Works } from './writes.ts';
 
@@ -22,40 +22,9 @@ export function readWorks(scene: Scene): Works {
     'usage.read': (node) => node.usage.read(pick(scene.accounts), MONTH, `${MONTH}-01`),
     'domains.find': (node) => node.domains.find('d1.example'),
     'domains.list': (node) => node.domains.list(pick([null, pick(scene.accounts)])),
-    'inboxes.find': (node) => node.inboxes.find(inbox().accountId, inbox().id, now()),
-    'inboxes.findByToken': (node) => node.inboxes.findByToken(`hash of the token of ${inbox().id}`, now()),
-    'inboxes.findTokenHash': (node) => node.inboxes.findTokenHash(inbox().id, now()),
-    'inboxes.list': (node) => node.inboxes.list(inbox().accountId, { labels, ...page }, now()),
-    'inboxes.findByAddress': (node) => node.inboxes.findByAddress(scene.address(), now()),
-    'inboxes.findTakers': (node) => node.inboxes.findTakers(scene.address(), now()),
     'faults.read': (node) => node.faults.read(inbox().accountId, inbox().id, now()),
-    'messages.listRows': (node) => node.messages.listRows(inbox().id, everything, now()),
-    'messages.listAfter': (node) => node.messages.listAfter(inbox().id, everything, now()),
-    'messages.listByAccount': (node) => node.messages.listByAccount(inbox().accountId, everything, now()),
-    'messages.listNewest': (node) => node.messages.listNewest(inbox().accountId, everything, now()),
-    'messages.search': (node) =>
-      node.messages.search(
-        pick([{ accountId: inbox().accountId }, { accountId: inbox().accountId, inboxId: inbox().id }]),
-        saying('hello'),
-        everything,
-        now(),
-      ),
-    'messages.check': (node) => {
-      const range = { ...everything, order: 'newest-first' as const, onlyMatches: true };
-      return node.messages.check(inbox().id, { text: 'hello' }, range, now());
-    },
-    'messages.recipients': (node) => node.messages.recipients(inbox().id, 0, now()),
     'messages.newestInAccount': (node) => node.messages.newestInAccount(inbox().accountId),
     'messages.placeInAccount': (node) => node.messages.placeInAccount(inbox().accountId, now() - 1_000),
-    'messages.existing': (node) => node.messages.existing(message().inboxId, [message().messageId], now()),
-    'messages.find': (node) => {
-      const { inboxId, messageId } = message();
-      return node.messages.find(inboxId, messageId, now());
-    },
-    'messages.readRaw': (node) => {
-      const { inboxId, messageId } = message();
-      return node.messages.readRaw(inboxId, messageId, pick([0, 1]), now());
-    },
     'refusals.listByDomain': (node) => node.refusals.listByDomain('a.mayfly.test', inbox().id, 9, now()),
     'refusals.listByAccount': (node) =>
       node.refusals.listByAccount(pick(scene.accounts), { after: 0, limit: 9 }, now()),
@@ -85,5 +54,13 @@ export function readWorks(scene: Scene): Works {
     'upkeep.measure': (node) => node.upkeep.measure(now()),
     'upkeep.time': (node) => node.upkeep.time(),
   };
+  for (const path of SHOWING) {
+    reads[path] = async (node) => {
+      const { accountId: owner, inboxId: id, messageId } = message();
+      const { address } = inbox();
+      const tokenHash = `hash of the token of ${id}`;
+      return showingMethods(node, { owner, inbox: { id, address }, tokenHash, messageId })[path]?.(now());
+    };
+  }
   return Object.fromEntries(Object.entries(reads).map(([path, run]) => [path, { share: 1, run }]));
 }

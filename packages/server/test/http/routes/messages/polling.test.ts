@@ -109,9 +109,9 @@ describe('exact polling', () => {
   it('filters on the server, page by page, and the cursor still covers what was left out', async () => {
     const inbox = await http.createInbox();
     const wanted: string[] = [];
-    for (let i = 0; i < 450; i++) {
-      const id = await http.deliver(inbox, { subject: i % 90 === 0 ? `Caf\u00c9 ${i}` : `other ${i}` });
-      if (i % 90 === 0) wanted.unshift(id);
+    for (let i = 0; i < 45; i++) {
+      const id = await http.deliver(inbox, { subject: i % 9 === 0 ? `Caf\u00c9 ${i}` : `other ${i}` });
+      if (i % 9 === 0) wanted.unshift(id);
     }
     const path = `/v1/inboxes/${inbox.id}/messages?subject=${encodeURIComponent('cafe\u0301')}&limit=3`;
     const first = await http.api('GET', path);
@@ -121,12 +121,5 @@ describe('exact polling', () => {
     expect(second.body.messages.map(({ id }: Seen) => id)).toEqual(wanted.slice(3));
     expect(second.body.hasMore).toBe(false);
     expect((await poll(inbox, first.body.cursor, 50)).fresh).toEqual([]);
-    const text = await http.api(
-      'GET',
-      `/v1/inboxes/${inbox.id}/messages?text=HELLO&from=shop&hasAttachments=false&limit=1`,
-    );
-    expect(text.body.messages).toHaveLength(1);
-    const none = await http.api('GET', `/v1/inboxes/${inbox.id}/messages?hasAttachments=true`);
-    expect(none.body.messages).toEqual([]);
   });
 });
