@@ -145,23 +145,9 @@ async function programsOf({ source }: PostgresOptions, home: string): Promise<Pr
   return folder === undefined ? packagedPrograms(home) : { folder, env: {} };
 }
 
-/** Maximum length of the output that is kept. */
-const MAX_OUTPUT = 10_000_000;
-
-/** Resolves when the server accepts connections; rejects with its output if it exits before. */
-async function untilReady(server: ChildProcess, onOutput: (text: string) => void): Promise<void> {
-  let output = '';
-  server.stderr?.setEncoding('utf8');
-  await new Promise<void>((resolve, reject) => {
-    server.stderr?.on('data', (text: string) => {
-      if (output.length < MAX_OUTPUT) output += text;
-      onOutput(text);
-      if (/database system is ready to accept (read-only )?connections/.test(output)) resolve();
-    });
-    server.on('exit', () => reject(new Error(`PostgreSQL has ended: ${output}`)));
-    server.on('error', reject);
-  });
-}
+/** Maximum length of the log that is kept. */
+const MAX_LOG = 10_000_000;
+const READY = /database system is ready to accept (read-only )?connections/;
 
 interface Place {
   programs: Programs;
@@ -187,8 +173,16 @@ async function startServer(place: Place): Promise<PostgresCluster> {
     async start() {
       const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe'];
       server = spawn(join(programs.folder, 'postgres'), args, { ...OWNER, cwd: home, env, stdio });
-      await untilReady(server, (text) => {
-        if (log.length < MAX_OUTPUT) log += text;
+      const { stderr } = server;
+      // The log of earlier starts is ready, too.
+      let started = '';
+      await new Promise<void>((resolve, reject) => {
+        stderr?.setEncoding('utf8').on('data', (text: string) => {
+          if (log.length < MAX_LOG) log += text;
+          if (started.length < MAX_LOG) started += text;
+          if (READY.test(started)) resolve();
+        });
+        server?.on('exit', () => reject(new Error(`PostgreSQL has ended: ${started}`))).on('error', reject);
       });
     },
     async stop(signal = 'SIGINT') {

@@ -2,21 +2,11 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A connection through the proxy. */
-export interface ProxiedConnection {
-  /** The first bytes from the client, as Latin-1. */
-  begin: string;
-  /** Resets both sides (RST), as a machine does that restarted after a crash. */
-  reset(): void;
-  /** Drops all data in both directions and closes nothing, as a firewall does that lost its state. */
-  freeze(): void;
-}
-
 /** A TCP proxy on loopback that delays, freezes and resets connections. */
 export interface TcpProxy {
   port: number;
   /** @returns the open connections */
-  connections(): ProxiedConnection[];
+  connections(): Connection[];
   /** Delay of each piece of data, milliseconds. */
   delayMs: number;
   /** If true, new connections are accepted and frozen at once, as by a machine that hangs. */
@@ -27,7 +17,9 @@ export interface TcpProxy {
 /** Maximum length of `begin`. */
 const KEPT_LETTERS = 4_000;
 
-class Connection implements ProxiedConnection {
+/** A connection through the proxy. */
+class Connection {
+  /** The first bytes from the client, as Latin-1. */
   begin = '';
   readonly #client: Socket;
   readonly #server: Socket;
@@ -56,11 +48,13 @@ class Connection implements ProxiedConnection {
     }
   }
 
+  /** Resets both sides (RST), as a machine does that restarted after a crash. */
   reset(): void {
     this.#client.resetAndDestroy();
     this.#server.resetAndDestroy();
   }
 
+  /** Drops all data in both directions and closes nothing, as a firewall does that lost its state. */
   freeze(): void {
     this.#isFrozen = true;
   }

@@ -1,9 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import { CHROMIUM, launchBrowser } from './browser.ts';
 
 /** The script of a page that tries to use the API with the development key in every way that a browser has. */
@@ -37,21 +35,19 @@ const ATTACK = `async (api) => {
 }`;
 
 describe.skipIf(!CHROMIUM)('a page of another origin in a browser (skipped without Chromium)', () => {
-  let page: Server;
+  let page: HttpReceiver;
   let browser: Browser;
   let port: number;
   beforeAll(async () => {
-    page = createServer((_request, response) => {
-      response.setHeader('content-type', 'text/html').end('<!doctype html><title>a page</title>');
-    }).listen(0, '127.0.0.1');
-    await once(page, 'listening');
-    ({ port } = page.address() as AddressInfo);
+    const html = '<!doctype html><title>a page</title>';
+    page = await startHttp((response) => response.setHeader('content-type', 'text/html').end(html));
+    ({ port } = page);
     // A domain of the attacker that resolves to this machine.
     browser = await launchBrowser(['--host-resolver-rules=MAP *.evil.example 127.0.0.1']);
   });
   afterAll(async () => {
     await browser?.close();
-    page?.close();
+    await page?.close();
   });
 
   /** @returns the results of the attempts of a page of this origin */

@@ -1,12 +1,10 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Attachment } from 'nodemailer/lib/mailer/index.js';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TEST_KEY } from '../../support/start-app.ts';
+import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import { launchBrowser } from '../browser/browser.ts';
 import { type Console, describeConsole, LOOKS, openConsole } from './console.ts';
 import hostile from './hostile-html.json' with { type: 'json' };
@@ -24,22 +22,19 @@ const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FAAhKDveksOjmAAAAAElFTkSuQmCC';
 
 describeConsole('the preview of a hostile mail', {}, (site) => {
-  let canary: Server;
+  let canary: HttpReceiver;
   let canaryUrl: string;
   const heard: string[] = [];
   let inbox: { id: string; address: string };
   beforeAll(async () => {
-    canary = createServer((request, response) => {
-      heard.push(`${request.url} ${request.headers.cookie ?? ''}`);
+    canary = await startHttp((response, { path, headers }) => {
+      heard.push(`${path} ${headers.cookie ?? ''}`);
       response.setHeader('access-control-allow-origin', '*').end('');
-    }).listen(0, '127.0.0.1');
-    await once(canary, 'listening');
-    canaryUrl = `http://127.0.0.1:${(canary.address() as AddressInfo).port}`;
+    });
+    canaryUrl = `http://127.0.0.1:${canary.port}`;
     inbox = await site.app.createInbox();
   });
-  afterAll(async () => {
-    canary?.close();
-  });
+  afterAll(() => canary?.close());
 
   /** Stores a mail with this HTML. @returns the URL of its preview */
   async function previewOf(html: string, remoteContent = false): Promise<string> {

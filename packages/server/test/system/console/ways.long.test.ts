@@ -1,9 +1,7 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { startApp, TEST_KEY } from '../../support/start-app.ts';
+import { startHttp } from '../../webhooks/receivers.ts';
 import { describeConsole, expectAccessible, LOOKS, numbered, row, SIGN_UP, signUpMail } from './console.ts';
 
 const ENV = { ...SIGN_UP, MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
@@ -142,14 +140,8 @@ describeConsole('the console of two accounts', ENV, (site) => {
 
   it('replays all deliveries that failed, and shows those of one state', async () => {
     let status = 410;
-    const endpoint = createServer((_request, response) => {
-      response.statusCode = status;
-      response.end();
-    });
-    endpoint.listen(0, '127.0.0.1');
-    await once(endpoint, 'listening');
-    const { port } = endpoint.address() as AddressInfo;
-    const body = { url: `http://127.0.0.1:${port}/mail` };
+    const endpoint = await startHttp((response) => response.writeHead(status).end());
+    const body = { url: `http://127.0.0.1:${endpoint.port}/mail` };
     const { body: webhook } = await site.app.api('POST', '/v1/webhooks', { body });
     const inbox = await site.app.createInbox();
     const states = async () =>
@@ -174,7 +166,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await page.getByRole('button', { name: 'delivered' }).click();
     await expect.poll(() => rows.count()).toBe(2);
     await site.app.api('DELETE', `/v1/webhooks/${webhook.id}`);
-    endpoint.close();
+    await endpoint.close();
   });
 
   it('creates an inbox with a telephone number, and shows the SMS that it gets', async () => {

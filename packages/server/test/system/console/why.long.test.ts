@@ -154,25 +154,4 @@ describeConsole('after a failed test', {}, (site) => {
     await page.getByRole('button', { name: 'Look again' }).click();
     await expect.poll(() => bodies.at(-1)).toMatchObject({ match: { ...match, subject: 'hello' }, count: 2 });
   });
-
-  it('shows mail that went elsewhere', async () => {
-    const inbox = await site.app.createInbox();
-    const other = await site.app.createInbox();
-    const { page, open } = await site.openConsole();
-    const at = '2026-11-22T10:00:00.000Z';
-    const none = { seenCount: 0, seen: [], refused: [], nearMisses: [], failedHandshakes: [] };
-    const explanation = {
-      ...{ ...none, reason: 'timeout', summary: 'No message arrived. It is elsewhere.' },
-      causes: [{ code: 'other_recipient', certainty: 'possible', text: 'It is elsewhere.' }],
-      otherMail: [{ address: 'other@mayfly.test', at, reason: 'meets-conditions', inboxId: other.id }],
-    };
-    await page.route('**/wait', (route) =>
-      route.fulfill({ json: { matched: false, messages: [], cursor: 'cur', explanation } }),
-    );
-    await open(`/inboxes/${inbox.id}/why?subject=hello`);
-    await page.getByRole('heading', { name: 'It is elsewhere.' }).waitFor();
-    await page.getByText('meets all conditions, in another inbox').waitFor();
-    await page.getByRole('link', { name: 'Open the inbox that has it' }).click();
-    await page.waitForURL(new RegExp(`/inboxes/${other.id}$`));
-  });
 });

@@ -99,15 +99,6 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
     expect(raw.body).toContain(`[${CLIENT}]`);
   });
 
-  test('a held wait is answered by mail that comes over any node', async () => {
-    const inbox = await createInbox();
-    for (let n = 1; n <= 2 * NODES; n++) {
-      const held = api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { count: n, timeoutSeconds: 30 } });
-      await sendWithRetry(inbox.address, `${n}`);
-      expect((await held).body.messages).toHaveLength(n);
-    }
-  });
-
   test('the metrics are not public', async () => {
     expect((await api('GET', '/metrics')).status).toBe(404);
   });

