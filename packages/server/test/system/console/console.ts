@@ -155,6 +155,11 @@ export const SIGN_UP = {
 /** @returns the row of a message or an inbox in a list */
 export const row = (page: Page, text: string) => page.getByRole('link', { name: new RegExp(text) });
 
+/** Presses keys one after the other. */
+export async function press(page: Page, ...keys: string[]): Promise<void> {
+  for (const key of keys) await page.keyboard.press(key);
+}
+
 /** @returns an assertion on the text of the focused element */
 export const focused = (page: Page) => expect.poll(() => page.locator(':focus').textContent());
 

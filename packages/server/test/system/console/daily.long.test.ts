@@ -8,6 +8,7 @@ import {
   LOOKS,
   numbered,
   openConsole,
+  press,
   row,
   SIGN_UP,
   signUpMail,
@@ -119,8 +120,7 @@ describeConsole('the console with a sink', ENV, (site) => {
     await page.clock.install();
     await open(`/inboxes/${inbox.id}`);
     await row(page, 'many 5;').waitFor();
-    await page.keyboard.press('j');
-    await page.keyboard.press('s');
+    await press(page, 'j', 's');
     await row(page, 'many 3;').click({ modifiers: ['Shift'] });
     await page.getByText('3 messages selected').waitFor();
     await expectAccessible(page, 'inbox, selected');

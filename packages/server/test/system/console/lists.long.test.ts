@@ -6,7 +6,16 @@ import { describe, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
 import { TEST_KEY } from '../../support/start-app.ts';
 import { startTcpProxy } from '../../support/tcp-proxy.ts';
-import { describeConsole, expectAccessible, focused, LOOKS, numbered, row, signUpMail } from './console.ts';
+import {
+  describeConsole,
+  expectAccessible,
+  focused,
+  LOOKS,
+  numbered,
+  press,
+  row,
+  signUpMail,
+} from './console.ts';
 
 const DIST = resolve(import.meta.dirname, '../../../../web/dist');
 const KIB = 1024;
@@ -91,8 +100,7 @@ describeConsole('the console of an account without settings', {}, (site) => {
     };
     await find('welcome from:shop');
     await page.getByRole('option', { name: /Welcome, Bob/ }).waitFor();
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('x');
+    await press(page, 'ArrowDown', 'x');
     await page.getByText('Copied code 515151').waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Welcome, Ada' }).waitFor();
@@ -384,8 +392,7 @@ describeConsole('the console of an account without settings', {}, (site) => {
     const { page } = await site.show(`/inboxes/${inbox.id}`);
     await row(page, 'slow').waitFor();
     const letGo = await hold(page, 'GET', new RegExp(`messages/${id}$`));
-    await page.keyboard.press('j');
-    await page.keyboard.press('Enter');
+    await press(page, 'j', 'Enter');
     await page.waitForURL(/messages\//);
     await page.keyboard.press('4');
     letGo();
@@ -416,8 +423,7 @@ describeConsole('the console of an account without settings', {}, (site) => {
     const { page } = await site.show('/keys?new=1');
     const letGo = await hold(page, 'POST', /\/v1\/keys$/);
     await page.getByLabel('What it is for').fill('only once');
-    await page.keyboard.press('Enter');
-    await page.keyboard.press('Enter');
+    await press(page, 'Enter', 'Enter');
     letGo();
     await page.getByText('API key, shown only now').waitFor();
     await page.getByRole('button', { name: 'Done' }).click();

@@ -2,7 +2,17 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { startApp, TEST_KEY } from '../../support/start-app.ts';
 import { startHttp } from '../../webhooks/receivers.ts';
-import { describeConsole, expectAccessible, LOOKS, numbered, row, SIGN_UP, signUpMail } from './console.ts';
+import {
+  describeConsole,
+  expectAccessible,
+  focused,
+  LOOKS,
+  numbered,
+  press,
+  row,
+  SIGN_UP,
+  signUpMail,
+} from './console.ts';
 
 const ENV = { ...SIGN_UP, MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
 
@@ -12,14 +22,12 @@ describeConsole('the console of two accounts', ENV, (site) => {
     for (const code of ['111111', '222222', '333333']) await site.app.send(signUpMail(inbox.address, code));
     const { page } = await site.show('/inboxes');
     await page.getByRole('link', { name: new RegExp(inbox.address) }).waitFor();
-    const focused = () => page.locator(':focus');
     await page.keyboard.press('j');
-    await expect.poll(() => focused().textContent()).toContain(inbox.address);
+    await focused(page).toContain(inbox.address);
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: /333333/ }).waitFor();
-    await page.keyboard.press('j');
-    await page.keyboard.press('j');
-    await expect.poll(() => focused().textContent()).toContain('222222');
+    await press(page, 'j', 'j');
+    await focused(page).toContain('222222');
     await page.keyboard.press('Enter');
     await page.getByRole('tab', { name: 'HTML' }).waitFor();
     await page.keyboard.press('2');
@@ -27,8 +35,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     expect(page.url()).toContain('view=text');
     await page.keyboard.press('x');
     await page.getByText('Copied code 222222').waitFor();
-    await page.keyboard.press('g');
-    await page.keyboard.press('u');
+    await press(page, 'g', 'u');
     await page.getByRole('heading', { name: 'Usage' }).waitFor();
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
@@ -52,29 +59,26 @@ describeConsole('the console of two accounts', ENV, (site) => {
     });
     await site.app.send(signUpMail(inbox.address, '555555'));
     const { page, open } = await site.openConsole();
-    const focused = page.locator(':focus');
     await open(`/inboxes?label.run=focus`);
     await page.getByRole('link', { name: inbox.address }).waitFor();
-    await page.keyboard.press('j');
-    await page.keyboard.press('Delete');
+    await press(page, 'j', 'Delete');
     await page.getByText('No inbox matches').waitFor();
-    await expect.poll(() => focused.textContent()).toContain('Inboxes');
+    await focused(page).toContain('Inboxes');
     await page.getByRole('button', { name: 'Undo' }).press('Enter');
     await page.getByRole('link', { name: inbox.address }).waitFor();
-    await expect.poll(() => focused.textContent()).toContain('Inboxes');
-    await page.keyboard.press('j');
-    await page.keyboard.press('Enter');
+    await focused(page).toContain('Inboxes');
+    await press(page, 'j', 'Enter');
     await page.getByRole('link', { name: /555555/ }).waitFor();
-    await expect.poll(() => focused.textContent()).toContain(inbox.address);
+    await focused(page).toContain(inbox.address);
     await open('/runs?label.run=focus');
     await page.getByText('All inboxes of the run').waitFor();
     await page.getByRole('button', { name: 'run=focus' }).press('Enter');
-    await expect.poll(() => focused.textContent()).toContain('Test runs');
+    await focused(page).toContain('Test runs');
     await open(`/webhooks/${webhook.id}`);
     const failed = page.getByRole('button', { name: 'failed', exact: true });
     await failed.press('Enter');
     await page.getByText('No delivery is in that state.').waitFor();
-    await expect.poll(() => focused.textContent()).toBe('failed');
+    await focused(page).toBe('failed');
   });
 
   it('says of an address that no inbox has where its mail goes, and lists what was refused', async () => {
@@ -279,10 +283,9 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await page.clock.install();
     await open(`/inboxes/${inbox.id}`);
     await row(page, 'three').waitFor();
-    await page.keyboard.press('j');
-    await page.keyboard.press('Delete');
+    await press(page, 'j', 'Delete');
     // The focus moves to the next row.
-    await expect.poll(() => page.locator(':focus').textContent()).toContain('two');
+    await focused(page).toContain('two');
     await page.keyboard.press('Delete');
     await page.getByText('The message is deleted').nth(1).waitFor();
     await page.getByRole('button', { name: 'Undo' }).last().click();
@@ -301,8 +304,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     const inbox = await site.inboxWith('last');
     const { page } = await site.show(`/inboxes/${inbox.id}`);
     await row(page, 'last').waitFor();
-    await page.keyboard.press('j');
-    await page.keyboard.press('Delete');
+    await press(page, 'j', 'Delete');
     await page.getByText('The message is deleted').waitFor();
     await page.close();
     await expect.poll(() => site.subjects(inbox.id)).toEqual([]);
@@ -400,8 +402,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     const inbox = await site.inboxWith(...numbered(120, (n) => `number ${n}`));
     const { page } = await site.show('/live');
     await row(page, 'number 119').waitFor();
-    await page.keyboard.press('p');
-    await page.keyboard.press('End');
+    await press(page, 'p', 'End');
     // The first page of the list has 50 rows; End loads the others and moves to the last one.
     const isAtEnd = `(() => {
     const row = document.activeElement.closest('li');
@@ -412,7 +413,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await site.inject(inbox.id, 'held back');
     await page.getByRole('button', { name: 'Resume, 1 new' }).waitFor();
     await page.keyboard.press('Home');
-    await expect.poll(() => page.locator(':focus').textContent()).toContain('number 119');
+    await focused(page).toContain('number 119');
     await page.keyboard.press('p');
     await row(page, 'held back').waitFor();
   });

@@ -44,6 +44,9 @@ const RETRY_MS = 150;
 /** Timeout of a reply, milliseconds; RFC 5321 section 4.5.3.2 requires minutes. */
 const REPLY_TIMEOUT_MS = 30_000;
 
+/** Shorter than the timeout of a test, so that a failure has a reason, milliseconds. */
+const MAX_WAIT_MS = 100_000;
+
 /** Key in `replies` for mails whose final dot got no reply. */
 export const NO_REPLY = 'no reply';
 
@@ -82,9 +85,16 @@ export class MailQueue {
     await Promise.all(this.#running);
   }
 
-  /** Resolves when `count` mails are acknowledged. */
+  /** Resolves when `count` mails are acknowledged; rejects with the replies when this takes too long. */
   async untilAcknowledged(count: number): Promise<void> {
-    while (this.acknowledged.size < count) await pause(10);
+    const end = performance.now() + MAX_WAIT_MS;
+    while (this.acknowledged.size < count) {
+      await pause(10);
+      if (performance.now() > end)
+        throw new Error(
+          `${this.acknowledged.size} of ${count} acknowledged: ${JSON.stringify([...this.replies])}`,
+        );
+    }
   }
 
   /** Resolves when `count` more mails are acknowledged. */
