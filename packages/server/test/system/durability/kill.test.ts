@@ -16,7 +16,7 @@ import { useSite } from '../nodes/nodes.ts';
 import { allMessages, assertTruth, follow } from '../nodes/truth.ts';
 
 const KILLS = inForm(2, 20);
-const MAILS = inForm(200, 2_000);
+const MAILS = inForm(100, 2_000);
 const CONNECTIONS = 20;
 /** Every third restart is killed as well. */
 const KILL_WHILE_STARTING = 3;
