@@ -8,6 +8,7 @@ import {
   MAX_HEADER_BYTES,
   MAX_HELD_PER_ACCOUNT,
   MAX_PARAMETER,
+  MAX_PIPELINED,
   MAX_UNREAD_BYTES_PER_ACCOUNT,
 } from '../../packages/server/src/http/limits.ts';
 import { VERSION } from '../../packages/server/src/version.ts';
@@ -31,7 +32,7 @@ const DESCRIPTION = `Disposable inboxes for automated tests: create an inbox, le
 
 **Limits**: the quota of the month and the rate are limits of the account. Every response states them in \`X-Quota-…\` and \`RateLimit\` headers; 304, 429 and 5xx are free. Every 429 says in \`Retry-After\` when to retry.
 
-**Bounds of this server**: a JSON body has at most ${MAX_BODY_BYTES / KIB} KiB, the request line and the headers together ${MAX_HEADER_BYTES / KIB} KiB (431), a part of a path ${MAX_PARAMETER.toLocaleString('en')} characters. The headers of a request must arrive within ${CONNECTION_LIMITS.headersTimeoutMs / SECOND_MS} seconds and all of it within ${CONNECTION_LIMITS.requestTimeoutMs / SECOND_MS} (408). Bodies are sent uncompressed (415). One client address may have ${CONNECTION_LIMITS.maxConnectionsPerAddress.toLocaleString('en')} connections open unless the operator changed that, and one connection ${CONNECTION_LIMITS.maxPipelined} pipelined requests. An account may hold ${MAX_HELD_PER_ACCOUNT.toLocaleString('en')} waits and streams, and have ${MAX_UNREAD_BYTES_PER_ACCOUNT / KIB / KIB} MiB of responses that its clients have not read yet (429). A client that reads nothing of a response for ${IDLE_CONNECTION_MS / SECOND_MS} seconds is disconnected.`;
+**Bounds of this server**: a JSON body has at most ${MAX_BODY_BYTES / KIB} KiB, the request line and the headers together ${MAX_HEADER_BYTES / KIB} KiB (431), a part of a path ${MAX_PARAMETER.toLocaleString('en')} characters. The headers of a request must arrive within ${CONNECTION_LIMITS.headersTimeoutMs / SECOND_MS} seconds and all of it within ${CONNECTION_LIMITS.requestTimeoutMs / SECOND_MS} (408). Bodies are sent uncompressed (415). One client address may have ${CONNECTION_LIMITS.maxConnectionsPerAddress.toLocaleString('en')} connections open unless the operator changed that, and one connection ${MAX_PIPELINED} pipelined requests. An account may hold ${MAX_HELD_PER_ACCOUNT.toLocaleString('en')} waits and streams, and have ${MAX_UNREAD_BYTES_PER_ACCOUNT / KIB / KIB} MiB of responses that its clients have not read yet (429). A client that reads nothing of a response for ${IDLE_CONNECTION_MS / SECOND_MS} seconds is disconnected.`;
 
 const SECURITY_SCHEMES = {
   apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the account (`mfk_…`).' },

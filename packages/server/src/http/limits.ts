@@ -14,14 +14,15 @@ export const CONNECTION_LIMITS = {
   maxConnections: 10_000,
   /** Twice the requests that one account may hold. */
   maxConnectionsPerAddress: 2_000,
-  /** Waiting requests of a connection. Load generators pipeline some, other clients none. */
-  maxPipelined: 20,
   headersTimeoutMs: 10_000,
   /** Enough for a message of 50 MiB at 7 Mbit/s. Slow clients hold memory of mail in transit. */
   requestTimeoutMs: 60_000,
   /** Longer than the idle timeout of common load balancers (60 s), so that they close first and no request is lost. */
   keepAliveMs: 72_000,
 };
+
+/** Waiting requests of a connection. Load generators pipeline some, other clients none. */
+export const MAX_PIPELINED = 20;
 
 export type ConnectionLimits = typeof CONNECTION_LIMITS;
 

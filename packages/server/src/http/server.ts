@@ -33,6 +33,7 @@ import {
   MAX_BODY_BYTES,
   MAX_HEADER_BYTES,
   MAX_PARAMETER,
+  MAX_PIPELINED,
 } from './limits.ts';
 import { createValidator, dropBody, joinChunks, readInputs, respondToExpect } from './request/inputs.ts';
 import { collectPaths, unknownPath } from './request/paths.ts';
@@ -164,12 +165,6 @@ function createFastify(listener: Listener, deps: HttpDeps, answerCors: AnswerCor
 
 type Exchange = [IncomingMessage, ServerResponse];
 
-interface Requests {
-  process: RequestListener;
-  maxPipelined: number;
-  count(change: 1 | -1): void;
-}
-
 /**
  * Processes pipelined requests (RFC 9112 section 9.3.2) one after the other: the next one starts when the kernel has
  * taken the last response, so a client that reads nothing costs the memory of one response.
@@ -177,15 +172,18 @@ interface Requests {
 class HttpConnection implements LimitedConnection {
   readonly source: string;
   readonly socket: Socket;
-  readonly #requests: Requests;
+  readonly #process: RequestListener;
+  readonly #count: (change: 1 | -1) => void;
   #current: Exchange | null = null;
   #waiting: Exchange[] = [];
   #afterwards: (() => void) | null = null;
 
-  constructor(socket: Socket, requests: Requests) {
+  /** @param count called with 1 when a request begins, and with -1 when its response has ended */
+  constructor(socket: Socket, process: RequestListener, count: (change: 1 | -1) => void) {
     this.socket = socket;
     this.source = sourceKey(socket.remoteAddress);
-    this.#requests = requests;
+    this.#process = process;
+    this.#count = count;
   }
 
   get isIdle(): boolean {
@@ -199,7 +197,7 @@ class HttpConnection implements LimitedConnection {
   add(request: IncomingMessage, response: ServerResponse): void {
     if (this.#afterwards || !this.socket.writable) return;
     if (this.#current === null) this.#begin([request, response]);
-    else if (this.#waiting.length < this.#requests.maxPipelined) this.#waiting.push([request, response]);
+    else if (this.#waiting.length < MAX_PIPELINED) this.#waiting.push([request, response]);
     else {
       this.#waiting = [];
       this.socket.destroy();
@@ -219,13 +217,13 @@ class HttpConnection implements LimitedConnection {
   #begin(exchange: Exchange): void {
     const [request, response] = exchange;
     this.#current = exchange;
-    this.#requests.count(1);
+    this.#count(1);
     response.once('close', () => {
       this.#current = null;
       this.#next();
-      this.#requests.count(-1);
+      this.#count(-1);
     });
-    this.#requests.process(request, response);
+    this.#process(request, response);
   }
 
   #next(): void {
@@ -342,13 +340,9 @@ export function createListener(
   const connections = new WeakMap<Socket, HttpConnection>();
   let open = 0;
   let whenNone = (): void => undefined;
-  const requests: Requests = {
-    process,
-    maxPipelined: limits.maxPipelined,
-    count(change) {
-      open += change;
-      if (open === 0) whenNone();
-    },
+  const count = (change: 1 | -1): void => {
+    open += change;
+    if (open === 0) whenNone();
   };
   const server = createServer(optionsOf(limits), (request, response) => {
     const connection = connections.get(request.socket);
@@ -361,7 +355,7 @@ export function createListener(
   });
   server.setTimeout(IDLE_CONNECTION_MS);
   server.on('connection', (socket) => {
-    const connection = new HttpConnection(socket, requests);
+    const connection = new HttpConnection(socket, process, count);
     const rejectedBy = limiter.enter(connection);
     if (rejectedBy === 'address') close(socket, 'TOO_MANY_FROM_ADDRESS');
     if (rejectedBy === 'server') close(socket, 'TOO_MANY_CONNECTIONS');
