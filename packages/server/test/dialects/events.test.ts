@@ -61,10 +61,8 @@ const UPGRADE = {
 
 /** Mayfly's API, for a mailbox outside of the server. */
 async function throughHttp({ method, path, signal }: Asked): Promise<Answer> {
-  const headers = { authorization: `Bearer ${TEST_KEY}` };
-  const answer = await fetch(app.url + path, { method, headers, ...(signal && { signal }) });
-  const body = Buffer.from(await answer.arrayBuffer());
-  return { status: answer.status, headers: Object.fromEntries(answer.headers), body };
+  const { status, headers, bytes } = await app.api(method, path, signal ? { signal } : {});
+  return { status, headers: Object.fromEntries(headers), body: Buffer.from(bytes) };
 }
 
 /** What is answered instead of an upgrade. */
@@ -77,11 +75,7 @@ async function answerTo(headers: Record<string, string>): Promise<IncomingMessag
 }
 
 const call = (method: string, path: string, body?: unknown, password = TEST_KEY) =>
-  fetch(app.url + path, {
-    method,
-    headers: { authorization: basic(password) },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
+  app.api(method, path, { as: null, headers: { authorization: basic(password) }, body });
 const MAIL = { from: 'shop@example.com', to: 'ada@example.org', text: 'x' };
 
 describe("Mailpit's events", () => {
@@ -117,10 +111,7 @@ describe("Mailpit's events", () => {
   it('says what other clients of the same interface mark, tag and delete', async () => {
     await call('DELETE', '/api/v1/messages');
     await app.send({ ...MAIL, subject: 'marked' });
-    const { messages } = (await (await call('GET', '/api/v1/messages')).json()) as {
-      messages: { ID: string }[];
-    };
-    const ID = messages[0]?.ID;
+    const { ID } = (await call('GET', '/api/v1/messages')).body.messages[0];
     const { until, seen } = await follow(TEST_KEY);
     await call('GET', `/api/v1/message/${ID}`);
     await call('PUT', '/api/v1/tags', { IDs: [ID], Tags: ['b', 'A'] });

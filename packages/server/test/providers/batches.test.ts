@@ -53,14 +53,9 @@ describeOnEngines('a batch', (engine) => {
   const mailsTo = (to: (n: number) => string, count = MANY) =>
     Array.from({ length: count }, (_, n) => ({ to: to(n), n }));
 
-  async function send(provider: string, mails: { to: string; n: number }[]) {
-    const [path = '', headers, body] = BATCHES[provider] ?? [];
-    const response = await fetch(`${app.url}/providers/${provider}${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body?.(mails)),
-    });
-    return { status: response.status, body: await response.text() };
+  function send(provider: string, mails: { to: string; n: number }[]) {
+    const [path = '', headers = {}, body] = BATCHES[provider] ?? [];
+    return app.api('POST', `/providers/${provider}${path}`, { as: null, headers, body: body?.(mails) });
   }
 
   it.each(Object.keys(BATCHES))('of %s arrives in its order', async (provider) => {
@@ -94,7 +89,7 @@ describeOnEngines('a batch', (engine) => {
 
   it('of Postmark has an answer for each mail in its place, and sends the others', async () => {
     const mails = mailsTo((n) => (n % 3 === 0 ? 'nobody@mayfly.test' : inbox.address), 99);
-    const answers = JSON.parse((await send('postmark', mails)).body);
+    const { body: answers } = await send('postmark', mails);
     expect(answers.map(({ ErrorCode }: Body) => ErrorCode)).toEqual(
       mails.map(({ n }) => (n % 3 === 0 ? 412 : 0)),
     );
@@ -102,12 +97,7 @@ describeOnEngines('a batch', (engine) => {
   });
 
   it('whose templates write more than a request may is refused before it is in memory', async () => {
-    const ask = (path: string, body: object) =>
-      fetch(`${app.url}/providers/sendgrid/v3${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${TEST_KEY}` },
-        body: JSON.stringify(body),
-      });
+    const ask = (path: string, body: object) => app.api('POST', `/providers/sendgrid/v3${path}`, { body });
     await ask('/templates', { id: 'd-large', name: 'large' });
     const html_content = `{{#each all}}${'x'.repeat(200_000)}{{/each}}`;
     const version = { name: 'first', subject: 'Large', html_content };
@@ -115,7 +105,7 @@ describeOnEngines('a batch', (engine) => {
     const one = { to: [{ email: inbox.address }], dynamic_template_data: { all: Array(40).fill(1) } };
     const mail = { from: { email: 'a@b.example' }, template_id: 'd-large' };
     const refused = await ask('/mail/send', { ...mail, personalizations: Array(12).fill(one) });
-    expect([refused.status, await refused.text()]).toEqual([
+    expect([refused.status, JSON.stringify(refused.body)]).toEqual([
       400,
       expect.stringContaining('fewer recipients'),
     ]);

@@ -54,7 +54,7 @@ const OF_JSON: Record<string, Refusing> = {
 };
 
 const ask = (path: string, headers: Record<string, string>, body: string) =>
-  fetch(`${app.url}/providers/${path}`, { method: 'POST', headers, body });
+  app.api('POST', `/providers/${path}`, { as: null, headers, body });
 
 it.each(
   Object.entries(OF_JSON).flatMap(([path, [headers, statuses, refusal, bodies]]) =>
@@ -65,7 +65,7 @@ it.each(
   async (path, body, { headers, statuses, refusal }) => {
     const answer = await ask(path, headers, body);
     expect(statuses).toContain(answer.status);
-    expect(await answer.json()).toEqual(refusal);
+    expect(answer.body).toEqual(refusal);
   },
 );
 
@@ -93,7 +93,7 @@ it.each([
 ])('%s refuses %s with a message', async (path, _what, type, body) => {
   const answer = await ask(path, { ...BASIC, 'content-type': type }, body);
   expect([400, 413]).toContain(answer.status);
-  expect(await answer.json()).toMatchObject({
+  expect(answer.body).toMatchObject({
     message: TEXT,
     ...(path === TWILIO && { code: expect.any(Number) }),
   });
@@ -110,8 +110,7 @@ it.each([
   'Action=SendRawEmail&RawMessage.Data=%25',
   `Action=GetTemplate&TemplateName=${encodeURIComponent('</x>\u0000<![CDATA[')}`,
 ])('Amazon SES answers the form %.60s with 400 and well-formed XML', async (body) => {
-  const answer = await ask('ses/', AWS, body);
-  const text = await answer.text();
-  expect([answer.status, text]).toEqual([400, expect.not.stringContaining('<!')]);
+  const { status, body: text } = await ask('ses/', AWS, body);
+  expect([status, text]).toEqual([400, expect.not.stringContaining('<!')]);
   expect(text).toMatch(/^<ErrorResponse xmlns="[^"]+"><Error><Type>Sender<\/Type><Code>\w+<\/Code>/);
 });

@@ -152,9 +152,8 @@ describe('an outcome of a mail that came by ses', () => {
       const asked = await validate(await nextPosting(0));
       expect(asked.Type).toBe('SubscriptionConfirmation');
       const { pathname, search } = new URL(asked.SubscribeURL ?? '');
-      const confirmed = await fetch(`${server}${pathname}${search}`);
-      const isConfirmed = expect.stringContaining('SubscriptionArn');
-      expect([confirmed.status, await confirmed.text()]).toEqual([200, isConfirmed]);
+      const confirmed = await api('GET', `${pathname}${search}`, { as: null });
+      expect([confirmed.status, confirmed.body]).toEqual([200, expect.stringContaining('SubscriptionArn')]);
 
       const inbox = await createInbox();
       await api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules: [{ outcome: 'bounce' }] } });

@@ -119,8 +119,8 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
         message: expect.stringMatching(/^API key is invalid\. .*the key "dev"/),
       },
     });
-    const bare = await fetch(`${app.url}/providers/resend/emails`, { method: 'POST', body: '{}' });
-    expect([bare.status, await bare.json()]).toMatchObject([401, { name: 'missing_api_key' }]);
+    const bare = await app.api('POST', '/providers/resend/emails', { as: null, body: {} });
+    expect(bare).toMatchObject({ status: 401, body: { name: 'missing_api_key' } });
   });
 
   it.each([

@@ -360,8 +360,11 @@ describeOnSqlite('Amazon SES', (engine) => {
 
   describe('hostile requests', () => {
     it('answers a request without a signature with MissingAuthenticationToken', async () => {
-      const response = await fetch(`${app.url}/providers/ses/`, { method: 'POST', body: 'Action=SendEmail' });
-      expect([response.status, await response.text()]).toEqual([
+      const { status, body } = await app.api('POST', '/providers/ses/', {
+        as: null,
+        body: 'Action=SendEmail',
+      });
+      expect([status, body]).toEqual([
         403,
         expect.stringContaining('<Code>MissingAuthenticationToken</Code>'),
       ]);

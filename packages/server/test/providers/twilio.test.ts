@@ -14,19 +14,16 @@ const DAY = 24 * 60 * MINUTE;
 type Fields = Record<string, string | string[] | undefined>;
 
 /** One request as the SDKs make it: basic authentication and a form. */
-async function ask(app: TestApp, method: string, path: string, fields: Fields = {}, key = TEST_KEY) {
+function ask(app: TestApp, method: string, path: string, fields: Fields = {}, key = TEST_KEY) {
   const form = new URLSearchParams();
   for (const [name, value] of Object.entries(fields))
     for (const one of [value].flat()) if (one !== undefined) form.append(name, one);
-  const response = await fetch(`${app.url}/providers/twilio/2010-04-01/Accounts/${ACCOUNT}${path}`, {
-    method,
-    headers: {
-      authorization: `Basic ${btoa(`${ACCOUNT}:${key}`)}`,
-      ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
-    },
+  const authorization = `Basic ${btoa(`${ACCOUNT}:${key}`)}`;
+  const type = { 'content-type': 'application/x-www-form-urlencoded' };
+  return app.api(method, `/providers/twilio/2010-04-01/Accounts/${ACCOUNT}${path}`, {
+    ...{ as: null, headers: { authorization, ...(method === 'POST' && type) } },
     ...(method === 'POST' && { body: form.toString() }),
   });
-  return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
 }
 
 const send = (app: TestApp, fields: Fields, key?: string) =>
@@ -463,10 +460,7 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
   it('is in an export, and an import of it', async () => {
     await send(app, { To: inbox.phoneNumber });
     const { text } = await newest();
-    const exported = await fetch(`${app.url}${at('/export')}`, {
-      headers: { authorization: `Bearer ${TEST_KEY}` },
-    });
-    const archive = new Uint8Array(await exported.arrayBuffer());
+    const { bytes: archive } = await app.api('GET', at('/export'));
     const imported = await app.api('POST', '/v1/inboxes/import', {
       ...{ body: archive, headers: { 'content-type': 'application/zip' } },
     });
