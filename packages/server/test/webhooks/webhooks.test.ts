@@ -60,15 +60,13 @@ describe('webhooks', () => {
     const deleted = await http.createInbox();
     await http.api('DELETE', `/v1/inboxes/${deleted.id}`);
     await http.clock.advance(60_000);
-    const late = await http.api('POST', '/v1/webhooks', { body: { url: HOOK, inboxId: expired.id } });
+    const listen = (inboxId: string) => http.api('POST', '/v1/webhooks', { body: { url: HOOK, inboxId } });
+    const late = await listen(expired.id);
     expect([late.status, late.body.code]).toEqual([410, 'inbox_expired']);
     expect(Date.parse(late.body.expiredAt)).toBe(http.clock.now());
-    for (const inboxId of [foreign.id, deleted.id, newId('inb', http.clock.now()), 'x']) {
-      const answer = await http.api('POST', '/v1/webhooks', { body: { url: HOOK, inboxId } });
-      expect([answer.status, answer.body.detail]).toEqual([
-        404,
-        `No inbox with the id "${inboxId}" is visible to this credential: it may have been deleted, or have expired more than 24 hours ago. List the inboxes of the account with GET /v1/inboxes.`,
-      ]);
+    for (const id of [foreign.id, deleted.id, newId('inb', http.clock.now()), 'x']) {
+      const detail = `No inbox with the id "${id}" is visible to this credential: it may have been deleted, or have expired more than 24 hours ago. List the inboxes of the account with GET /v1/inboxes.`;
+      expect(await listen(id)).toMatchObject({ status: 404, body: { detail } });
     }
   });
 
@@ -81,16 +79,13 @@ describe('webhooks', () => {
       ['http://user:pw@127.0.0.1:9999/', 'must not contain a user name'],
       ['nonsense', 'not an absolute URL'],
     ]) {
-      for (const [method, path] of [
-        ['POST', '/v1/webhooks'],
-        ['PATCH', `/v1/webhooks/${id}`],
-      ] as const) {
-        const answer = await http.api(method, path, { body: { url } });
-        expect([answer.status, answer.body.code]).toEqual([422, 'webhook_url_refused']);
-        expect(answer.body.detail).toContain(word);
-      }
-      const inbox = await http.api('POST', '/v1/inboxes', { body: { webhookUrl: url } });
-      expect([inbox.status, inbox.body.code]).toEqual([422, 'webhook_url_refused']);
+      const detail = expect.stringContaining(word ?? '');
+      for (const answer of [
+        await http.api('POST', '/v1/webhooks', { body: { url } }),
+        await http.api('PATCH', `/v1/webhooks/${id}`, { body: { url } }),
+        await http.api('POST', '/v1/inboxes', { body: { webhookUrl: url } }),
+      ])
+        expect(answer).toMatchObject({ status: 422, body: { code: 'webhook_url_refused', detail } });
     }
     expect((await http.api('GET', `/v1/webhooks/${id}`)).body.url).toBe(HOOK);
     expect((await http.api('GET', '/v1/inboxes')).body.inboxes).toEqual([]);

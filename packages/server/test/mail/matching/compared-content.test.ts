@@ -30,27 +30,20 @@ describe('the text of a message', () => {
     await on.store.accounts.create({ id: owner, name: 'a', plan: 'free', createdAt: T }, null);
     const { inbox } = await on.store.inboxes.create(owner, inboxAt(), 10, null);
     const mail = mailTo([inbox], {});
-    const content = {
-      ...JSON.parse(new TextDecoder().decode(mail.reading.content)),
-      text: 'Hello world. '.repeat(500),
-    };
+    const stored = JSON.parse(new TextDecoder().decode(mail.reading.content));
+    const content = { ...stored, text: 'Hello world. '.repeat(500) };
     const MAILS = 5;
     for (let n = 0; n < MAILS; n++) {
       const read = reread(mail, { content: encoder.encode(JSON.stringify(content)) });
       await onlyPlaced(on.store, { ...read, source: nextSource() }, T);
     }
     const folded = countFolded();
-    const range = { after: 0, before: Number.POSITIVE_INFINITY, limit: 1 } as const;
+    const range = { ...everything, limit: 1, order: 'oldest-first', onlyMatches: false } as const;
     for (let n = 0; n < 20; n++) {
-      const oldestFirst = { ...range, order: 'oldest-first', onlyMatches: false } as const;
-      const checked = await on.store.messages.check(inbox.id, { text: `world ${n}` }, oldestFirst, T);
+      const checked = await on.store.messages.check(inbox.id, { text: `world ${n}` }, range, T);
       expect(checked.messages).toHaveLength(MAILS);
-      const searched = await on.store.messages.search(
-        { accountId: owner },
-        [{ field: 'text', text: `world. — ${n}` }],
-        everything,
-        T,
-      );
+      const conditions = [{ field: 'text', text: `world. — ${n}` } as const];
+      const searched = await on.store.messages.search({ accountId: owner }, conditions, everything, T);
       expect(searched.messages).toHaveLength(0);
     }
     // Twice each: before and after the case is folded.
@@ -79,9 +72,8 @@ describe('the text of a message', () => {
       ...NO_CONTENT,
       links: [{ href, text: 'Confirm – now', kind: 'verify' }],
     });
-    expect(content.hasLink({ href: 'shop.example/verify', text: 'CONFIRM - NOW', kind: 'verify' })).toBe(
-      true,
-    );
+    const same = { href: 'shop.example/verify', text: 'CONFIRM - NOW', kind: 'verify' } as const;
+    expect(content.hasLink(same)).toBe(true);
     expect(content.hasLink({ kind: 'reset' })).toBe(false);
     expect(content.hasLink({ href: 'other' })).toBe(false);
   });
