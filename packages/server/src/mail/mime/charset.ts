@@ -11,16 +11,14 @@ interface CharsetLibrary {
 
 const require = createRequire(import.meta.url);
 
-/** Names that the library accepts although they are transfer encodings. */
-const NO_CHARSET = /^(?:hex|base64|binary)$/;
-
 function rareCharset(name: string): CharsetDecoder | undefined {
   if (name === 'iso2022kr' || name === 'csiso2022kr') return decodeIso2022Kr;
   if (name === 'hz' || name === 'hzgb2312') return decodeHz;
   if (name === 'utf7' || name === 'unicode11utf7') return decodeUtf7;
   // Loaded on demand, because it takes 5 ms and memory, and very little mail needs it.
   const library: CharsetLibrary = require('iconv-lite');
-  if (NO_CHARSET.test(name) || !library.encodingExists(name)) return undefined;
+  // It also knows transfer encodings.
+  if (/^(?:hex|base64|binary)$/.test(name) || !library.encodingExists(name)) return undefined;
   return (bytes) => library.decode(bytes, name);
 }
 
@@ -182,18 +180,11 @@ function withoutEmptyStretches(bytes: Buffer): Buffer {
 function platformDecoder(name: string): CharsetDecoder | undefined {
   try {
     const decoder = new TextDecoder(name);
-    if (decoder.encoding === FALLBACK) return (bytes) => decodeWestern(bytes, decoder);
     if (decoder.encoding === 'iso-2022-jp') return (bytes) => decoder.decode(withoutEmptyStretches(bytes));
     return (bytes) => decoder.decode(bytes);
   } catch {
     return undefined;
   }
-}
-
-/** Most windows-1252 text is also ISO 8859-1, which Node decodes faster. */
-function decodeWestern(bytes: Buffer, decoder: InstanceType<typeof TextDecoder>): string {
-  for (const byte of bytes) if (byte >= 0x80 && byte < 0xa0) return decoder.decode(bytes);
-  return bytes.toString('latin1');
 }
 
 /** By its byte order mark, else by the position of zero bytes in ASCII characters, else little-endian. */

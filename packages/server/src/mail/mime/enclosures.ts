@@ -1,4 +1,6 @@
-const CLOSING: Readonly<Record<string, string>> = { '"': '"', '(': ')', '[': ']' };
+const OPENING = '"([';
+const CLOSING = '")]';
+const BACKSLASH = 0x5c;
 
 /** Finds the ends of quoted strings, comments and domain literals of a header field (RFC 5322 section 3.2). */
 export class Enclosures {
@@ -17,14 +19,16 @@ export class Enclosures {
   endOf(start: number): number {
     const text = this.#text;
     const opening = text.charAt(start);
-    const closing = CLOSING[opening];
-    if (closing === undefined || this.#unclosed.includes(opening)) return -1;
+    const kind = OPENING.indexOf(opening);
+    if (kind < 0 || opening === '' || this.#unclosed.includes(opening)) return -1;
+    const closes = CLOSING.charCodeAt(kind);
+    const nests = opening === '(' ? opening.charCodeAt(0) : -1;
     let depth = 1;
     for (let at = start + 1; at < text.length; at++) {
-      const character = text.charAt(at);
-      if (character === '\\' && opening !== '[') at++;
-      else if (character === closing && --depth === 0) return at + 1;
-      else if (character === '(' && opening === '(') depth++;
+      const code = text.charCodeAt(at);
+      if (code === BACKSLASH && opening !== '[') at++;
+      else if (code === closes && --depth === 0) return at + 1;
+      else if (code === nests) depth++;
     }
     this.#unclosed += opening;
     return -1;

@@ -34,14 +34,15 @@ export interface HeaderRange {
 /** Real mail has fewer than 200. Above the limit, the first field of each name in {@link FIELD_NAMES} is kept. */
 export const MAX_FIELDS = 2_000;
 
+const TAB = 0x09;
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 const COMMA = 0x2c;
 const SEMICOLON = 0x3b;
 
-/** Bytes of a line that are compared with the patterns below: more than a line may have (RFC 5322 section 2.1.1). */
-const LINE_START = 1_024;
+/** Bytes of a line that are compared with the patterns below: more than any name has. */
+const LINE_START = 200;
 /** An editor may have put a byte order mark before the first field. No real name contains "=". */
 const FIELD = /^(?:\xef\xbb\xbf)?([!-9;<>-~]+)[ \t]*:(?!\/\/)/;
 const MAILBOX_LINE = /^>?From (?:\S+@\S|\S+ +[A-Z][a-z]{2},? .*\b\d\d:\d\d\b)/;
@@ -67,9 +68,10 @@ export function fieldValue(source: Buffer, field: FieldRange, maxBytes = Number.
 }
 
 interface Line {
-  /** The beginning, one character per byte; '' for an empty line. */
+  /** Whether it begins with a blank, and so continues the line before. */
+  isFold: boolean;
+  /** The beginning of another line, one character per byte. */
   text: string;
-  start: number;
   /** Without the line break. */
   end: number;
   next: number;
@@ -80,11 +82,13 @@ function lineAt(source: Buffer, start: number): Line {
   const next = lineFeed < 0 ? source.length : lineFeed + 1;
   let end = lineFeed < 0 ? next : lineFeed;
   if (end > start && source[end - 1] === CR) end--;
-  return { text: source.toString('latin1', start, Math.min(end, start + LINE_START)), start, end, next };
+  const isFold = end > start && (source[start] === SPACE || source[start] === TAB);
+  const text = isFold ? '' : source.toString('latin1', start, Math.min(end, start + LINE_START));
+  return { isFold, text, end, next };
 }
 
 /** The empty line, or what may be a boundary delimiter (RFC 2046 section 5.1.1): no name begins with two dashes. */
-const endsHeader = ({ text }: Line): boolean => text === '' || text.startsWith('--');
+const endsHeader = ({ isFold, text }: Line): boolean => !isFold && (text === '' || text.startsWith('--'));
 
 export function readHeader(source: Buffer, start = 0): HeaderRange {
   const fields: FieldRange[] = [];
@@ -98,14 +102,14 @@ export function readHeader(source: Buffer, start = 0): HeaderRange {
   let at = start;
   while (at < source.length) {
     const line = lineAt(source, at);
-    const { text, end, next } = line;
+    const { isFold, text, end, next } = line;
     if (endsHeader(line)) {
       if (text === '') at = next;
       break;
     }
-    const isFold = text.startsWith(' ') || text.startsWith('\t');
-    const [beginning = '', name] = (!isFold && FIELD.exec(text)) || [];
-    if (name !== undefined) {
+    const match = isFold ? null : FIELD.exec(text);
+    if (match !== null) {
+      const [beginning, name = ''] = match;
       const key = name.toLowerCase();
       open = { name, key, valueStart: at + beginning.length, end };
       hasOnlyTrace &&= TRACE.test(key);
@@ -142,7 +146,7 @@ function isLostFold(
 
 /** Whether an empty line follows, and then anything but blanks. */
 function isBeforeBody(source: Buffer, start: number): boolean {
-  if (start >= source.length || lineAt(source, start).text !== '') return false;
+  if (start >= source.length || !/^\r?\n/.test(source.toString('latin1', start, start + 2))) return false;
   let at = start;
   while (at < source.length && (source[at] ?? 0) <= SPACE) at++;
   return at < source.length;

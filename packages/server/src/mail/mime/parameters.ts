@@ -26,6 +26,8 @@ const EXTENDED_NAME = /^([^*]+)\*(?:(\d{1,4})(\*)?)?$/;
 /** `charset'language'value`. */
 const EXTENDED_VALUE = /^([^']*)'[^']*'(.*)$/s;
 const SPACE = 0x20;
+const COMMA = 0x2c;
+const SEMICOLON = 0x3b;
 const PERCENT = 0x25;
 
 export const isMediaType = (type: string): boolean => MEDIA_TYPE.test(type);
@@ -38,10 +40,11 @@ export function parseStructured(field: string): Structured {
   return { value, parameters: decodeParameters(written), isCut: scan.isCut };
 }
 
-const SEPARATORS = /[\0-\x20;,]*/y;
-const NAME = /([^=;]*)(=[\0-\x20]*)?/y;
-/** A word of a value that is not quoted, and what separates it from the next. */
-const WORD = /([^\0-\x20;,]*)([\0-\x20,]*)/y;
+const NAME = /[^=;]*/y;
+const EQUALS = /=[\0-\x20]*/y;
+/** A word of a value that is not quoted. */
+const WORD = /[^\0-\x20;,]*/y;
+const BLANKS = /[\0-\x20,]*/y;
 
 class StructuredScan {
   isCut = false;
@@ -61,8 +64,8 @@ class StructuredScan {
   parameters(): Map<string, string> {
     const found = new Map<string, string>();
     while (this.#skipSeparators()) {
-      const [, name = '', equals] = this.#match(NAME);
-      if (equals === undefined) continue;
+      const name = this.#take(NAME);
+      if (this.#take(EQUALS) === '') continue;
       const value = this.#text.charAt(this.#at) === '"' ? this.#quoted() : this.#token();
       const key = name.trim().toLowerCase();
       if (key === '' || found.has(key)) continue;
@@ -73,19 +76,20 @@ class StructuredScan {
     return found;
   }
 
-  /** Moves behind what matches. */
-  #match(pattern: RegExp): readonly (string | undefined)[] {
-    pattern.lastIndex = this.#at;
-    const match = pattern.exec(this.#text);
-    if (match) this.#at = pattern.lastIndex;
-    return match ?? [];
+  #take(pattern: RegExp): string {
+    const start = this.#at;
+    pattern.lastIndex = start;
+    if (pattern.test(this.#text)) this.#at = pattern.lastIndex;
+    return this.#text.slice(start, this.#at);
   }
 
   /** @returns false at the end */
   #skipSeparators(): boolean {
-    do this.#match(SEPARATORS);
-    while (this.#skipComment());
-    return this.#at < this.#text.length;
+    for (;;) {
+      const code = this.#text.charCodeAt(this.#at);
+      if (code <= SPACE || code === COMMA || code === SEMICOLON) this.#at++;
+      else if (!this.#skipComment()) return this.#at < this.#text.length;
+    }
   }
 
   #skipComment(): boolean {
@@ -99,7 +103,8 @@ class StructuredScan {
     const start = this.#at + 1;
     const end = this.#enclosures.endOf(this.#at);
     this.#at = end < 0 ? this.#text.length : end;
-    return this.#text.slice(start, end < 0 ? undefined : end - 1).replace(/\\(["\\])/g, '$1');
+    const value = this.#text.slice(start, end < 0 ? undefined : end - 1);
+    return value.includes('\\') ? value.replace(/\\(["\\])/g, '$1') : value;
   }
 
   /** Ends at a semicolon or before a parameter with a missing semicolon; drops comments after a blank. */
@@ -109,12 +114,12 @@ class StructuredScan {
     let gap = '';
     do {
       if (this.#at === 0 || text.charCodeAt(this.#at - 1) <= SPACE) this.#skipComment();
-      const [, word = '', blanks = ''] = this.#match(WORD);
+      const word = this.#take(WORD);
       if (word !== '') {
         value += value === '' ? word : gap + word;
         gap = '';
       }
-      gap += blanks;
+      gap += this.#take(BLANKS);
     } while (this.#at < text.length && text.charAt(this.#at) !== ';' && !this.#isBeforeParameter());
     return value;
   }

@@ -11,11 +11,11 @@ const HYPHEN = 0x2d;
 const EQUALS = 0x3d;
 const UNDERSCORE = 0x5f;
 
-const NO_DIGIT = 255;
-const PADDING = 254;
+const NO_DIGIT = -1;
+const PADDING = -2;
 
-function tableOf(digits: string): Uint8Array {
-  const table = new Uint8Array(256).fill(NO_DIGIT);
+function tableOf(digits: string): Int8Array {
+  const table = new Int8Array(256).fill(NO_DIGIT);
   for (const [value, digit] of [...digits].entries()) table[digit.charCodeAt(0)] = value;
   return table;
 }
@@ -24,13 +24,9 @@ const BASE64 = tableOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 BASE64[EQUALS] = PADDING;
 
 /** The value of a base64 digit, or -1. */
-export function base64Digit(byte: number): number {
-  const value = BASE64[byte] ?? NO_DIGIT;
-  return value < PADDING ? value : -1;
-}
+export const base64Digit = (byte: number): number => Math.max(NO_DIGIT, BASE64[byte] ?? NO_DIGIT);
 
-const HEX = tableOf('0123456789ABCDEF');
-for (const [value, digit] of [...'abcdef'].entries()) HEX[digit.charCodeAt(0)] = 10 + value;
+const HEX = tableOf('0123456789ABCDEFabcdef').map((value) => (value < 16 ? value : value - 6));
 
 export function transferEncoding(value: string): TransferEncoding {
   if (value === '' || /^[78]bit$/i.test(value)) return '';
@@ -48,7 +44,7 @@ export function decodeTransfer(bytes: Buffer, encoding: TransferEncoding): Buffe
 function hexPair(bytes: Uint8Array, at: number): number {
   const high = HEX[bytes[at] ?? 0] ?? NO_DIGIT;
   const low = HEX[bytes[at + 1] ?? 0] ?? NO_DIGIT;
-  return high === NO_DIGIT || low === NO_DIGIT ? -1 : (high << 4) | low;
+  return high < 0 || low < 0 ? -1 : (high << 4) | low;
 }
 
 /** Decodes escapes such as `=41` or `%41`; keeps invalid ones. @param text one character per byte */
@@ -89,7 +85,7 @@ function decodeBase64Pieces(bytes: Buffer): Buffer {
   for (const byte of bytes) {
     const value = BASE64[byte] ?? NO_DIGIT;
     if (value === PADDING) count = 0;
-    if (value >= PADDING) continue;
+    if (value < 0) continue;
     bits = (bits << 6) | value;
     count += 6;
     if (count < 8) continue;
