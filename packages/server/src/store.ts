@@ -129,10 +129,10 @@ export function storeOf(
 }
 
 /** Makes one read of a key at a time. Callers during a read share the next one, which begins after their call. */
-function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
+function createQueue() {
   const running = new Map<string, Promise<unknown>>();
   const next = new Map<string, Promise<unknown>>();
-  const run = <T>(key: string, read: () => Promise<T>): Promise<T> => {
+  return function run<T>(key: string, read: () => Promise<T>): Promise<T> {
     const current = running.get(key);
     if (!current) {
       const result = read().finally(() => running.delete(key));
@@ -147,13 +147,9 @@ function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
     next.set(key, queued);
     return queued as Promise<T>;
   };
-  return run;
 }
 
-/**
- * Caches results of reads until the next write: a thousand waits on one inbox cost one query. If other processes write
- * too, only concurrent callers share a read. @param maxResults number of results at which the cache is cleared
- */
+/** Caches results of reads until the next write. If other processes write too, only concurrent callers share a read. */
 export function createSharing(
   store: Pick<Store, 'generation'>,
   clock: Pick<Clock, 'monotonic'>,

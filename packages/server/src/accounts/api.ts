@@ -16,7 +16,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { created, empty, json } from '../http/openapi/responses.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
-import { type AddRoute, routesOf } from '../http/route.ts';
+import { routesOf } from '../http/route.ts';
 import { quoted } from '../text/nearest.ts';
 import { usableDomains } from './domains.ts';
 import { addKey, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE, signUp } from './keys.ts';
@@ -49,8 +49,6 @@ const END_OF_TIME = Date.parse('9999-12-31T23:59:59.999Z');
 
 export function keyRoutes(app: App, context: RouteContext): void {
   const route = routesOf(app, 'Accounts');
-  listKeys(route, context);
-  deleteKey(route, context);
   const { store, clock } = context.deps;
 
   route('POST /v1/keys', {
@@ -73,9 +71,7 @@ export function keyRoutes(app: App, context: RouteContext): void {
       return { ...toKey({ ...record, lastUsedAt: null }), key };
     },
   });
-}
 
-function listKeys(route: AddRoute, { deps }: RouteContext): void {
   route('GET /v1/keys', {
     access: 'account:read',
     operationId: 'listKeys',
@@ -84,14 +80,10 @@ function listKeys(route: AddRoute, { deps }: RouteContext): void {
       'The API keys of the account, newest first, including expired ones; only the first characters of each are shown.',
     response: { 200: json(KeyList, 'The keys.') },
     handler: async (request) => {
-      const keys = await deps.store.keys.list(keyCaller(request).account.id);
+      const keys = await store.keys.list(keyCaller(request).account.id);
       return { keys: keys.map(toKey) };
     },
   });
-}
-
-function deleteKey(route: AddRoute, context: RouteContext): void {
-  const { store, clock } = context.deps;
 
   route('DELETE /v1/keys/:id', {
     access: 'account:write',

@@ -52,7 +52,6 @@ export async function warnOfClock(deps: Deps & { log: Logger }): Promise<void> {
   );
 }
 
-/** What gauges read for each request of the metrics; undefined for parts that do not run. */
 export interface GaugeSources {
   clock: Clock;
   store: Pick<Store, 'upkeep' | 'ping'>;
@@ -83,29 +82,29 @@ async function measure({ clock, store, measureDisk }: GaugeSources) {
 }
 
 type Measured = Awaited<ReturnType<typeof measure>>;
-type Read = (measured: Measured, sources: GaugeSources) => number | undefined;
+type Read = (from: Measured & GaugeSources) => number | undefined;
 
 const GAUGES: Readonly<Record<string, readonly [help: string, read: Read]>> = {
   mayfly_smtp_bytes_in_flight: [
     'Bytes of messages that are being received or stored.',
-    (_, { smtpBytes }) => smtpBytes?.(),
+    ({ smtpBytes }) => smtpBytes?.(),
   ],
   mayfly_parser_jobs: [
     'Messages and attachments that wait for a parser or are being parsed.',
-    (_, { parserJobs }) => parserJobs(),
+    ({ parserJobs }) => parserJobs(),
   ],
-  mayfly_sender_checks: ['Messages whose sender is being checked.', (_, { senderChecks }) => senderChecks()],
+  mayfly_sender_checks: ['Messages whose sender is being checked.', ({ senderChecks }) => senderChecks()],
   mayfly_store_writes_pending: [
     'Writes that the database has not completed. Mails that are stored together are one write.',
-    (_, { writes }) => writes(),
+    ({ writes }) => writes(),
   ],
   mayfly_http_connections_open: [
     'Connections to the API that are open.',
-    (_, { httpConnections }) => httpConnections?.(),
+    ({ httpConnections }) => httpConnections?.(),
   ],
   mayfly_http_requests_held: [
     'Waits and event streams that are held open.',
-    (_, { heldRequests }) => heldRequests?.(),
+    ({ heldRequests }) => heldRequests?.(),
   ],
   mayfly_inboxes_live: ['Inboxes that have not expired.', ({ liveInboxes }) => liveInboxes],
   mayfly_webhook_deliveries_pending: [
@@ -114,10 +113,8 @@ const GAUGES: Readonly<Record<string, readonly [help: string, read: Read]>> = {
   ],
   mayfly_webhook_overdue_seconds: [
     'How long the delivery that is due first has been due; 0 when none is.',
-    ({ firstDueAt }, { scheduleNow }) =>
-      firstDueAt === undefined
-        ? undefined
-        : Math.max(0, scheduleNow() - (firstDueAt ?? scheduleNow())) / 1_000,
+    ({ firstDueAt, scheduleNow: now }) =>
+      firstDueAt === undefined ? undefined : Math.max(0, now() - (firstDueAt ?? now())) / 1_000,
   ],
   mayfly_disk_free_bytes: ['Free space where the database is.', ({ freeBytes }) => freeBytes],
   mayfly_disk_size_bytes: ['Size of that file system.', ({ totalBytes }) => totalBytes],
@@ -149,7 +146,7 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
           until = now + MAX_AGE_MS;
           measured = measure(sources);
         }
-        const value = read(await measured, sources);
+        const value = read({ ...sources, ...(await measured) });
         if (value === undefined) this.remove();
         else this.set(value);
       },

@@ -8,7 +8,6 @@ import type { Logger } from '../log.ts';
 // An `import` of node:http also loads Node's fetch: 2 MB.
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
-/** Enough for a few monitoring systems, with a connection or two each. */
 const MAX_CONNECTIONS = 20;
 /** Milliseconds. Short, because requests have no body. */
 const REQUEST_TIMEOUT_MS = 10_000;

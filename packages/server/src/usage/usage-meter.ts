@@ -197,7 +197,6 @@ export class UsageMeter {
     return this.#accounts.get(accountId)?.find((one) => one.limit === limit && now < one.resetAt);
   }
 
-  /** Finds the account's month or begins it. Leases of another month or plan are returned. */
   #current(accountId: string, limit: number, now: number): AccountMonth {
     const known = this.#find(accountId, limit, now);
     if (known) return known;

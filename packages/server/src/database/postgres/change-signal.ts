@@ -19,11 +19,6 @@ export type Hint =
   | { kind: 'deliveries' }
   | { kind: 'all' };
 
-interface Waiting {
-  inboxes: string[];
-  accounts: string[];
-}
-
 const EVERYTHING: Hint = { kind: 'all' };
 
 export interface ChangeSignalDeps {
@@ -33,7 +28,8 @@ export interface ChangeSignalDeps {
   /** Distinguishes the hints of this node from those of others. */
   node: string;
   onHint(hint: Hint): void;
-  waiting(): Waiting;
+  /** Ids that held requests of this node wait for. */
+  waiting(): { inboxes: string[]; accounts: string[] };
   onError(error: Error): void;
 }
 
@@ -45,6 +41,7 @@ export class ChangeSignal {
   readonly #deps: ChangeSignalDeps;
   readonly #stop = new AbortController();
   readonly #outbox = new Set<string>();
+  #versions = new Map<string, number>();
   #running: Promise<void> = Promise.resolve();
 
   constructor(deps: ChangeSignalDeps) {
@@ -92,8 +89,7 @@ export class ChangeSignal {
   }
 
   async #keepListening(first: Client): Promise<void> {
-    const { clock, onHint, waiting, onError } = this.#deps;
-    const check = createVersionCheck(waiting);
+    const { clock, onHint, onError } = this.#deps;
     let listener: Client | undefined = first;
     for (;;) {
       await clock.sleep(listener ? CHECK_EVERY_MS : RECONNECT_AFTER_MS, this.#stop.signal);
@@ -103,7 +99,7 @@ export class ChangeSignal {
           listener = await this.#listen();
           onHint(EVERYTHING);
         }
-        for (const hint of await check(listener)) onHint(hint);
+        await this.#check(listener);
       } catch (error) {
         onError(toError(error));
         await listener?.end().catch(onError);
@@ -112,24 +108,22 @@ export class ChangeSignal {
     }
     await listener?.end().catch(onError);
   }
-}
 
-/** Compares versions with those of the previous call; new ids count as changed. */
-function createVersionCheck(waiting: () => Waiting): (client: Client) => Promise<Hint[]> {
-  let known = new Map<string, number>();
-  return async (client) => {
+  /** Compares versions with those of the previous call; new and deleted ids count as changed. */
+  async #check(client: Client): Promise<void> {
+    const { onHint, waiting } = this.#deps;
     const { inboxes, accounts } = waiting();
     const { rows } = await client.query({
       name: 'versions',
-      text: `select id, version, 'inbox' as kind from inboxes where id = any($1)
-        union all select a.id, o.last, 'account' from accounts a join account_orders o on o.account_seq = a.seq
+      text: `select id, version from inboxes where id = any($1)
+        union all select a.id, o.last from accounts a join account_orders o on o.account_seq = a.seq
         where a.id = any($2)`,
       values: [inboxes, accounts],
     });
-    const changed = rows.filter(({ id, version }) => known.get(id) !== version);
-    known = new Map(rows.map(({ id, version }) => [id, version]));
-    return changed.map(({ id, kind }) =>
-      kind === 'inbox' ? { kind, inboxId: id } : { kind: 'message', accountId: id, inboxId: '' },
-    );
-  };
+    const known = this.#versions;
+    this.#versions = new Map(rows.map(({ id, version }) => [id, version]));
+    const isChanged = (id: string): boolean => this.#versions.get(id) !== known.get(id);
+    for (const inboxId of inboxes.filter(isChanged)) onHint({ kind: 'inbox', inboxId });
+    for (const accountId of accounts.filter(isChanged)) onHint({ kind: 'message', accountId, inboxId: '' });
+  }
 }

@@ -64,7 +64,7 @@ export function toUnavailable(error: unknown): AppError | undefined {
   return undefined;
 }
 
-const WAYS_OUT: readonly (readonly [codes: RegExp, wayOut: string])[] = [
+const WAYS_OUT: readonly (readonly [codesAndMessages: RegExp, wayOut: string])[] = [
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'Correct the host name in MAYFLY_DATABASE_URL, or check the name servers.'],
   [/^ECONNREFUSED$/, 'Start PostgreSQL there, or correct host and port in MAYFLY_DATABASE_URL.'],
   [/^3D000$/, 'Create the database, or correct its name in MAYFLY_DATABASE_URL.'],
@@ -74,20 +74,16 @@ const WAYS_OUT: readonly (readonly [codes: RegExp, wayOut: string])[] = [
     'Grant the user the right to create tables in the schema, for example as owner of the database.',
   ],
   [/^53300$/, 'Raise max_connections of PostgreSQL, or end other clients.'],
+  [
+    /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ECONNRESET)$|connection terminated|timeout (exceeded|expired)/i,
+    'Check that PostgreSQL runs there, that MAYFLY_DATABASE_URL names its host and port, and that no firewall is between.',
+  ],
 ];
-const NOT_REACHED =
-  'Check that PostgreSQL runs there, that MAYFLY_DATABASE_URL names its host and port, and that no firewall is between.';
-const WITHOUT_ANSWER =
-  /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ECONNRESET)$|connection terminated|timeout (exceeded|expired)/i;
-
-function wayOut(code: string, message: string): string | undefined {
-  const known = WAYS_OUT.find(([codes]) => codes.test(code))?.[1];
-  return known ?? (WITHOUT_ANSWER.test(code) || WITHOUT_ANSWER.test(message) ? NOT_REACHED : undefined);
-}
 
 export function startFailure(error: unknown): Error {
   const message = messageOf(error);
-  const what = wayOut(stateOf(error), message);
-  const reason = what === undefined ? message : `${message}. ${what}`;
+  const texts = [stateOf(error), message];
+  const wayOut = WAYS_OUT.find(([pattern]) => texts.some((text) => pattern.test(text)))?.[1];
+  const reason = wayOut === undefined ? message : `${message}. ${wayOut}`;
   return new Error(`The PostgreSQL database cannot be used: ${reason}`, { cause: error });
 }

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/clock.ts';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { newId } from '../../../src/ids.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
@@ -22,6 +23,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
   const owner = newId('acc', T);
   const another = newId('acc', T);
   let cluster: PostgresCluster;
+  let url: string;
   let one: Store;
   let other: Store;
   let admin: Client;
@@ -31,7 +33,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
   });
   afterAll(() => cluster.remove());
   beforeEach(async () => {
-    const url = await createDatabase(cluster);
+    url = await createDatabase(cluster);
     one = withReadings(await openPostgres({ url }));
     other = withReadings(await openPostgres({ url }));
     admin = new Client(url);
@@ -219,6 +221,18 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     await one.refusals.add([refusal]);
     const { rows } = await admin.query('select count(*)::int as n from refusals');
     expect(rows).toEqual([{ n: 50 }]);
+  });
+
+  it('wakes waits on an inbox that another node has deleted and freed, also if the hint is lost', async () => {
+    const woken: unknown[] = [];
+    const waiting = () => ({ inboxes: [inbox.id], accounts: [] });
+    const hints = { clock: systemClock, node: 'third', waiting, onHint: (hint: unknown) => woken.push(hint) };
+    const third = await openPostgres({ url, hints });
+    await expect.poll(() => woken.splice(0), { timeout: 5_000 }).toHaveLength(1);
+    await one.inboxes.delete(owner, inbox.id, T);
+    await sweepAll(one, T);
+    await expect.poll(() => woken, { timeout: 5_000 }).toEqual([{ kind: 'inbox', inboxId: inbox.id }]);
+    await third.close();
   });
 
   it('extends no inbox of which the sweeper has freed messages', async () => {
