@@ -75,12 +75,8 @@ describe('requests of web pages, with origins in MAYFLY_CORS_ORIGINS', () => {
   });
 
   it.each([
-    OTHER,
-    'https://app.example.com.evil.example',
-    'http://app.example.com',
-    'https://app.example.com:8443',
-    'null',
-    '',
+    ...[OTHER, 'https://app.example.com.evil.example', 'http://app.example.com'],
+    ...['https://app.example.com:8443', 'null', ''],
   ])('are not allowed to the origin "%s"', async (origin) => {
     const answer = await from(http, origin, 'GET', '/v1/inboxes');
     expect(corsHeaders(answer.headers)).toEqual(['vary']);

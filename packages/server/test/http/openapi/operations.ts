@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { expect } from 'vitest';
 import { OPENAPI_FILE } from '../../../src/http/routes/reference.ts';
 import { EMPTY_ARCHIVE } from '../../support/recording-archive.ts';
 import type { ApiOptions, Body, TestHttp, TestInbox } from '../start-http.ts';
@@ -32,99 +33,50 @@ export const sendOptions = ({ body, type }: Row): ApiOptions => ({
 /** Nothing is sent there: these tests run no worker. */
 const HOOK = 'http://127.0.0.1:9999/hook';
 
-/**
- * One valid request for every operation of the API. An operation without a row fails the tests that
- * walk over the document.
- */
-const ROWS: Record<string, (place: Place) => Row> = {
-  createInbox: () => ({ path: '/v1/inboxes', body: { ttlMinutes: 5 } }),
-  listInboxes: () => ({ path: '/v1/inboxes?limit=1' }),
-  deleteInboxes: () => ({ path: '/v1/inboxes?label.never=used' }),
-  generateAddress: () => ({ path: '/v1/addresses/generate', body: { domain: 'mayfly.test' } }),
-  getInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
-  updateInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}`, body: { ttlMinutes: 10 } }),
-  expireInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/expire` }),
-  setFaults: ({ inbox }) => ({
-    path: `/v1/inboxes/${inbox.id}/faults`,
-    body: { rules: [{ at: 'rcpt', reply: { code: 451 } }] },
+/** What operations are sent beside their path. One that needs a body and is not here fails all tests of operations. */
+const SENT: Record<string, (place: Place) => Omit<Row, 'path'> & { query?: string }> = {
+  createInbox: () => ({ body: { ttlMinutes: 5 } }),
+  deleteInboxes: () => ({ query: 'label.never=used' }),
+  generateAddress: () => ({ body: { domain: 'mayfly.test' } }),
+  updateInbox: () => ({ body: { ttlMinutes: 10 } }),
+  setFaults: () => ({ body: { rules: [{ at: 'rcpt', reply: { code: 451 } }] } }),
+  setOutcomes: () => ({ body: { rules: [{ outcome: 'bounce' }] } }),
+  advanceInbox: () => ({ body: { minutes: 60 } }),
+  replyToMessage: () => ({ body: { text: 'Thanks!' } }),
+  setProvider: () => ({ body: { webhookUrl: HOOK } }),
+  getRunReport: () => ({ query: 'label.never=used' }),
+  importInbox: () => ({ query: 'speed=10', body: EMPTY_ARCHIVE, type: 'application/zip' }),
+  injectMessage: () => ({
+    ...{ query: 'mailFrom=app@example.org', body: 'Subject: injected\r\n\r\nx\r\n', type: 'message/rfc822' },
   }),
-  getFaults: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/faults` }),
-  deleteFaults: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/faults` }),
-  setOutcomes: ({ inbox }) => ({
-    path: `/v1/inboxes/${inbox.id}/outcomes`,
-    body: { rules: [{ outcome: 'bounce' }] },
-  }),
-  getOutcomes: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/outcomes` }),
-  deleteOutcomes: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/outcomes` }),
-  advanceInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/advance`, body: { minutes: 60 } }),
-  replyToMessage: ({ inbox, messageId }) => ({
-    path: `/v1/inboxes/${inbox.id}/messages/${messageId}/reply`,
-    body: { text: 'Thanks!' },
-  }),
-  listSent: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/sent?limit=1` }),
-  listThreads: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/threads` }),
-  setProvider: () => ({ path: '/v1/providers/resend', body: { webhookUrl: HOOK } }),
-  getProvider: () => ({ path: '/v1/providers/resend' }),
-  deleteProvider: () => ({ path: '/v1/providers/resend' }),
-  listLabels: () => ({ path: '/v1/labels?name=run&limit=1' }),
-  getRunReport: () => ({ path: '/v1/reports/runs?label.never=used' }),
-  exportInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/export` }),
-  importInbox: () => ({ path: '/v1/inboxes/import?speed=10', body: EMPTY_ARCHIVE, type: 'application/zip' }),
-  listMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages?limit=1` }),
-  listRefusals: () => ({ path: '/v1/refusals?limit=1' }),
-  listAccountMessages: () => ({ path: '/v1/messages?limit=1' }),
-  injectMessage: ({ inbox }) => ({
-    path: `/v1/inboxes/${inbox.id}/messages?mailFrom=app@example.org`,
-    body: 'Subject: injected\r\n\r\nx\r\n',
-    type: 'message/rfc822',
-  }),
-  getMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
-  markMessage: ({ inbox, messageId }) => ({
-    path: `/v1/inboxes/${inbox.id}/messages/${messageId}`,
-    body: { read: true, tags: ['reviewed'] },
-  }),
-  getRawMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/raw` }),
-  getAttachment: ({ inbox, messageId, attachmentId }) => ({
-    path: `/v1/inboxes/${inbox.id}/messages/${messageId}/attachments/${attachmentId}`,
-  }),
-  previewMessage: ({ inbox, messageId }) => ({
-    path: `/v1/inboxes/${inbox.id}/messages/${messageId}/preview`,
-    body: { remoteContent: false },
-  }),
-  getTimeline: ({ inbox, messageId }) => ({
-    path: `/v1/inboxes/${inbox.id}/messages/${messageId}/timeline`,
-  }),
-  lintMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}/lint` }),
-  waitForMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/wait`, body: { timeoutSeconds: 0 } }),
-  getWait: ({ inbox, waitId }) => ({ path: `/v1/inboxes/${inbox.id}/waits/${waitId}` }),
-  streamInboxEvents: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/events` }),
-  streamAccountEvents: () => ({ path: '/v1/events' }),
-  createWebhook: ({ inbox }) => ({ path: '/v1/webhooks', body: { url: HOOK, inboxId: inbox.id } }),
-  listWebhooks: () => ({ path: '/v1/webhooks?limit=1' }),
-  getWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}` }),
-  updateWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}`, body: { description: 'ours' } }),
-  rotateWebhookSecret: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}/rotate-secret` }),
-  testWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}/test` }),
-  listWebhookDeliveries: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}/deliveries?limit=1` }),
-  replayWebhookDelivery: ({ webhookId, deliveryId }) => ({
-    path: `/v1/webhooks/${webhookId}/deliveries/${deliveryId}/replay`,
-  }),
-  replayWebhookDeliveries: ({ webhookId }) => ({
-    path: `/v1/webhooks/${webhookId}/deliveries/replay`,
-    body: { state: 'failed' },
-  }),
-  deleteWebhook: ({ webhookId }) => ({ path: `/v1/webhooks/${webhookId}` }),
-  createKey: () => ({ path: '/v1/keys', body: { name: 'ci', scope: 'read' } }),
-  listKeys: () => ({ path: '/v1/keys' }),
-  getUsage: () => ({ path: '/v1/usage' }),
-  deleteKey: ({ keyId }) => ({ path: `/v1/keys/${keyId}` }),
-  listDomains: () => ({ path: '/v1/domains' }),
-  deleteMessages: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}/messages` }),
-  deleteMessage: ({ inbox, messageId }) => ({ path: `/v1/inboxes/${inbox.id}/messages/${messageId}` }),
-  deleteInbox: ({ inbox }) => ({ path: `/v1/inboxes/${inbox.id}` }),
+  markMessage: () => ({ body: { read: true, tags: ['reviewed'] } }),
+  previewMessage: () => ({ body: { remoteContent: false } }),
+  waitForMessages: () => ({ body: { timeoutSeconds: 0 } }),
+  createWebhook: ({ inbox }) => ({ body: { url: HOOK, inboxId: inbox.id } }),
+  updateWebhook: () => ({ body: { description: 'ours' } }),
+  replayWebhookDeliveries: () => ({ body: { state: 'failed' } }),
+  createKey: () => ({ body: { name: 'ci', scope: 'read' } }),
   // Only where the operator lets anyone sign up.
-  createAccount: () => ({ path: '/v1/accounts', body: { name: 'ours' } }),
+  createAccount: () => ({ body: { name: 'ours' } }),
 };
+
+/** The id that a path template such as `/v1/webhooks/{id}/deliveries/{deliveryId}` names at a place. */
+function idAt(place: Place, noun: string, name: string): string {
+  const { inbox, webhookId, keyId, ...ids } = place;
+  const ofNoun: Record<string, string> = { inboxes: inbox.id, webhooks: webhookId, keys: keyId };
+  const named: Record<string, string | undefined> = { ...ids, name: 'resend', id: ofNoun[noun] };
+  return named[name] ?? expect.fail(`operations.ts knows no ${noun}/{${name}}`);
+}
+
+/** A valid request of an operation. */
+function rowOf(id: string, template: string, place: Place): Row {
+  const { query, ...rest } = SENT[id]?.(place) ?? {};
+  const path = template.replaceAll(
+    /(\w+)\/\{(\w+)\}/g,
+    (_, noun: string, name: string) => `${noun}/${idAt(place, noun, name)}`,
+  );
+  return { ...rest, path: query ? `${path}?${query}` : path };
+}
 
 export interface Operation {
   id: string;
@@ -152,7 +104,7 @@ export const resolved = (document: Body, node: Body): Body =>
         .reduce((at: Body, name: string) => at[name], document)
     : node;
 
-/** Every operation of the document, with its row. */
+/** Every operation of the document, with a valid request. */
 export function everyOperation(): { document: Body; operations: Operation[] } {
   const document: Body = JSON.parse(readFileSync(OPENAPI_FILE, 'utf8'));
   const resolve = (node: Body): Body => resolved(document, node);
@@ -160,16 +112,16 @@ export function everyOperation(): { document: Body; operations: Operation[] } {
   for (const [path, methods] of Object.entries<Body>(document.paths)) {
     for (const [method, described] of Object.entries<Body>(methods)) {
       const id: string = described.operationId;
-      const row = ROWS[id];
-      if (!row) throw new Error(`${method} ${path} (${id}) has no row in operations.ts`);
+      const needsBody = described.requestBody?.required === true;
+      if (needsBody && !SENT[id]) throw new Error(`operations.ts has no body for ${id}.`);
       const reference: string | undefined = described.requestBody?.content['application/json']?.schema.$ref;
       operations.push({
-        ...{ id, method: method.toUpperCase(), path, row },
+        ...{ id, method: method.toUpperCase(), path, needsBody },
+        row: (place) => rowOf(id, path, place),
         ofInbox: path.startsWith('/v1/inboxes/{id}'),
         takesCredential: described.security.length > 0,
         parameters: (described.parameters ?? []).map(resolve),
         content: described.requestBody?.content ?? {},
-        needsBody: described.requestBody?.required === true,
         bodySchema: reference && document.components.schemas[reference.split('/').at(-1) ?? ''],
         responses: Object.fromEntries(
           Object.entries<Body>(described.responses).map(([status, response]) => [status, resolve(response)]),
