@@ -192,8 +192,8 @@ export class Receiver {
   }
 
   /**
-   * Stores a refusal, or captured mail, later: no reply waits for the disk. Of domains that are not like a shared one,
-   * only those of accounts are stored.
+   * Stores a refusal, or captured mail, later: no reply waits for the disk. Of domains that are not shared, below a
+   * shared one or a likely typing error of one, only those of accounts are stored.
    * @param refusal its `address` is the path of RCPT, or NO_RECIPIENT
    */
   refused(refusal: Refusal): void {
@@ -201,10 +201,12 @@ export class Receiver {
     const address = this.#addressOf(refusal.address);
     if (address === undefined) return;
     const domain = domainOf(address);
+    const isServed = this.#shared.has(domain) || isSubdomainOf(this.#shared, domain);
+    const isLikeShared = isServed || this.#deps.domains.some((one) => areDomainsAlike(domain, one));
     this.#refusals.offer({
       ...refusal,
       address: refusal.capturedBy ? capturedMail(address) : address,
-      ...(!this.#isLikeShared(domain) && { ifOwned: domain }),
+      ...(!isLikeShared && { ifOwned: domain }),
     });
   }
 
@@ -258,12 +260,6 @@ export class Receiver {
     const cached = recipient && this.#cached(recipient.address);
     if (cached) cached.messageCount += 1;
     events.publish({ accountId, inboxId });
-  }
-
-  /** Whether a domain is shared, below a shared one, or a likely typing error of one. */
-  #isLikeShared(domain: string): boolean {
-    const isServed = this.#shared.has(domain) || isSubdomainOf(this.#shared, domain);
-    return isServed || this.#deps.domains.some((one) => areDomainsAlike(domain, one));
   }
 
   /** In lower case, without a tag; undefined for a path without a valid address. `postmaster` needs no domain (RFC 5321 section 4.1.1.3). */

@@ -7,7 +7,7 @@ import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { mailTo } from '../store/builders.ts';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { rcpt, sendMail } from '../support/mail/smtp-mail.ts';
+import { rcpt, recipientsOf, sendMail } from '../support/mail/smtp-mail.ts';
 import { smtpClient } from '../support/smtp-script.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 import { withReadings } from '../support/store-on.ts';
@@ -23,13 +23,6 @@ const sinksOf = async (app: TestApp): Promise<Body[]> =>
 const sinkOf = async (app: TestApp): Promise<Body> => (await sinksOf(app))[0];
 const messagesOf = async (app: TestApp, { id }: Body, query = ''): Promise<Body[]> =>
   (await app.api('GET', `/v1/inboxes/${id}/messages${query}`)).body.messages;
-const recipientsOf = async (app: TestApp, inbox: Body): Promise<string[][]> => {
-  const listed = await messagesOf(app, inbox);
-  const full = await Promise.all(
-    listed.map(({ id }) => app.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`)),
-  );
-  return full.map(({ body }) => body.envelope.rcptTo);
-};
 
 describe('the label of the sink', () => {
   let app: TestApp;

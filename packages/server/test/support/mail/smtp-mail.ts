@@ -1,4 +1,6 @@
+import type { Body } from '../api-client.ts';
 import { smtpClient } from '../smtp-script.ts';
+import type { TestApp } from '../start-app.ts';
 
 /** The replies to a mail. */
 export interface Sent {
@@ -49,4 +51,11 @@ export async function rcpt(port: number, address: string): Promise<string> {
   } finally {
     client.close();
   }
+}
+
+/** @returns the recipients of each message of an inbox, newest first */
+export async function recipientsOf(app: TestApp, { id }: { id: string }): Promise<string[][]> {
+  const get = async (path: string) => (await app.api('GET', `/v1/inboxes/${id}/messages${path}`)).body;
+  const full = (await get('')).messages.map((message: Body) => get(`/${message.id}`));
+  return (await Promise.all(full)).map(({ envelope }) => envelope.rcptTo);
 }
