@@ -71,7 +71,7 @@ export interface StagedMails {
   now: number;
 }
 
-/** An address, or all addresses of a domain, of an inbox that is live or in quarantine. */
+/** Which inbox has an address, or all addresses of a domain: a live one, or one in quarantine. */
 export interface Occupancy {
   /** Null after the deletion of the inbox. */
   inboxId: string | null;

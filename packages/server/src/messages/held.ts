@@ -99,7 +99,7 @@ export function createHeldDeps(
       if (limit > MAX_SHARED_ROWS) return read(id, range, now);
       return shared(`${name} ${id} ${after} ${before} ${limit}`, () => read(id, range, now));
     };
-  /** A step of a search in the account's turn. @throws the reason of the signal */
+  /** Runs a step of a search in the turn of its account. @throws the reason of the signal */
   const searched = <T>(accountId: string, step: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
     inTurn(accountId, () => {
       signal?.throwIfAborted();

@@ -27,7 +27,7 @@ function rowJson(row: MessageRow): string {
   return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
 }
 
-/** By row, for rows that several pages show. */
+/** The JSON of rows that several pages show. */
 const rowTexts = new WeakMap<MessageRow, string>();
 
 function rowText(row: MessageRow): string {

@@ -35,12 +35,12 @@ export interface MessagePage<Row extends MessageRow = MessageRow> {
   hasMore: boolean;
   /** `receivedAt` of the oldest message that was read if the time was over first; else null. */
   searchedTo: number | null;
-  /** Stands for the newest message that was read, whether it matched or not. */
+  /** Position after the newest message that was read, whether it matched or not. */
   cursor: string;
 }
 
 const SEARCH_MS = SECOND_MS;
-/** Rows per read after the first one, in lists without conditions: messages of ended inboxes left the page too short. */
+/** Rows per further read of a list without conditions: too many of the first ones were of ended inboxes. */
 const ROWS_PER_STEP = 500;
 
 /** `place`: of the oldest message that was read. */

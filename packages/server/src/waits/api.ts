@@ -51,14 +51,14 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
         ...{ match, since, count, waitMs: timeoutSeconds * SECOND_MS, waitedMs: waitedSeconds * SECOND_MS },
         ...(askedSeconds !== undefined && { askedMs: askedSeconds * SECOND_MS }),
       };
-      const caller = { ownsAccount: request.caller?.key != null, remoteAddress: plainAddress(request.ip) };
       const begun = clock.monotonic();
       const waitDeps = {
         ...{ held: heldDeps, store, refusalsWritten, domains: options.domains },
         ...{ visits, seesAllClients: receivesAll },
+        ...{ ownsAccount: request.caller?.key != null, remoteAddress: plainAddress(request.ip) },
       };
       const outcome = await held.hold(reply, (signal) =>
-        waitAndExplain(waitDeps, inbox, expectation, caller, signal),
+        waitAndExplain(waitDeps, inbox, expectation, signal),
       );
       const waitedMs = Math.round(clock.monotonic() - begun) + expectation.waitedMs;
       const explanation = outcome.explanation && toExplanation(outcome.explanation);

@@ -39,13 +39,6 @@ export interface SmtpClients {
   hasDeliveredSince(client: Peer, at: number): boolean;
 }
 
-export interface ExplanationCaller {
-  /** False for a read token, whose holder must not learn about other inboxes of the account. */
-  ownsAccount: boolean;
-  /** IPv4-mapped addresses as IPv4. */
-  remoteAddress: string;
-}
-
 export interface EvidenceDeps {
   held: HeldDeps;
   store: Pick<Store, 'accounts' | 'inboxes' | 'domains' | 'refusals' | 'outgoing'>;
@@ -55,6 +48,10 @@ export interface EvidenceDeps {
   visits: SmtpClients | null;
   /** False if other processes receive mail too, whose clients are unknown here. */
   seesAllClients: boolean;
+  /** False for a read token, whose holder must not learn about other inboxes of the account. */
+  ownsAccount: boolean;
+  /** Of the client that waits; an IPv4-mapped address as IPv4. */
+  remoteAddress: string;
 }
 
 /** Evidence and its context, from which causes are derived. */
@@ -85,7 +82,6 @@ const newestOf = <T extends { at: number }>(all: readonly T[]): T[] =>
 /** A failed wait; times are epoch milliseconds. */
 interface Failed {
   inbox: InboxRecord;
-  caller: ExplanationCaller;
   /** The time of `since`. */
   from: number;
   begun: number;
@@ -98,11 +94,10 @@ interface Failed {
 
 /** Collects the evidence for a failed wait. All reads are bounded and use an index. */
 export async function evidenceOf(
-  { held, store, domains, visits, seesAllClients }: EvidenceDeps,
-  { inbox, caller, from, begun, now, hasArrived, meets }: Failed,
+  { held, store, domains, visits, seesAllClients, ownsAccount, remoteAddress: ownIp }: EvidenceDeps,
+  { inbox, from, begun, now, hasArrived, meets }: Failed,
 ): Promise<Surroundings> {
   const { id, kind, accountId, address: wanted, domain: ownDomain, createdAt } = inbox;
-  const { ownsAccount } = caller;
   const oldest = Math.max(from, now - REFUSAL_KEPT_MS);
   // Evidence before these times does not count: for mail to this address, all other mail, and SMTP clients.
   const ownAfter = Math.max(oldest, createdAt - LEAD_MS);
@@ -138,7 +133,7 @@ export async function evidenceOf(
    * of them; otherwise the caller sees those from its own address.
    */
   async function visible<T extends { remoteAddress: string }>(clients: readonly T[]): Promise<T[]> {
-    const callers = clients.filter(({ remoteAddress }) => remoteAddress === caller.remoteAddress);
+    const callers = clients.filter(({ remoteAddress }) => remoteAddress === ownIp);
     return callers.length < clients.length && (await isOnlyAccount()) ? [...clients] : callers;
   }
 

@@ -11,7 +11,7 @@ import { type HeldDeps, readUntil } from '../messages/held.ts';
 import type { CheckedMessage, CheckedPage, CheckRange, MessageRecord } from '../messages/records.ts';
 import { causesOf, type Facts, summaryOf } from './causes.ts';
 import { likenessOf } from './closest.ts';
-import { type EvidenceDeps, type ExplanationCaller, evidenceOf, type Surroundings } from './evidence.ts';
+import { type EvidenceDeps, evidenceOf, type Surroundings } from './evidence.ts';
 import type { Expectation, Explanation, Outcome, WaitedMessage } from './outcome.ts';
 
 interface ExplainDeps extends EvidenceDeps {
@@ -38,14 +38,12 @@ const STOPPING = 'The server is stopping. Repeat the wait with the cursor as sin
 /**
  * Waits for messages that match, oldest first, or for their absence, and explains a failure.
  * @param inbox a live inbox, read before this call
- * @param caller decides what an explanation may contain
  * @throws AppError `invalid_since`; `inbox_expired` or `not_found` if the inbox expires or is deleted meanwhile
  */
 export async function waitAndExplain(
   deps: ExplainDeps,
   inbox: InboxRecord,
   expectation: Expectation,
-  caller: ExplanationCaller,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const scan = new WaitScan(deps.held, inbox, expectation);
@@ -54,7 +52,7 @@ export async function waitAndExplain(
   const wasStopped = signal.aborted && !scan.hasEnough;
   const isSilence = count === 0 && messages.length === 0 && scan.isComplete && !wasStopped;
   const matched = isSilence || (count > 0 && messages.length >= count);
-  const explanation = matched ? null : await explain(deps, scan, { caller, messages, wasStopped });
+  const explanation = matched ? null : await explain(deps, scan, messages, wasStopped);
   return { matched, messages, cursor: cursorAt(inbox.id, scan.place), explanation };
 }
 
@@ -79,21 +77,22 @@ function untilOver(held: HeldDeps, scan: WaitScan, signal: AbortSignal): Promise
 async function explain(
   deps: ExplainDeps,
   scan: WaitScan,
-  ended: { caller: ExplanationCaller; messages: WaitedMessage[]; wasStopped: boolean },
+  messages: readonly WaitedMessage[],
+  wasStopped: boolean,
 ): Promise<Explanation> {
   const { inbox, expectation, from, begun } = scan;
   const { match, count } = expectation;
-  const unexpected = count === 0 && ended.messages.length > 0;
-  const reason = unexpected ? 'unexpected_message' : ended.wasStopped ? 'server_stopping' : 'timeout';
+  const unexpected = count === 0 && messages.length > 0;
+  const reason = unexpected ? 'unexpected_message' : wasStopped ? 'server_stopping' : 'timeout';
   const now = deps.held.clock.now();
-  const hasArrived = scan.seenCount + ended.messages.length > 0;
+  const hasArrived = scan.seenCount + messages.length > 0;
   const isTimeout = reason === 'timeout';
   const meets = async (id: string, at: number): Promise<boolean> => {
     const of = { id, accountId: inbox.accountId };
     return (await newestMatch(deps.held, of, match, { after: at - 1, before: at + 1 })) !== undefined;
   };
   if (isTimeout) await deps.refusalsWritten();
-  const failed = { inbox, caller: ended.caller, from, begun, now, hasArrived, meets };
+  const failed = { inbox, from, begun, now, hasArrived, meets };
   const evidence = isTimeout ? await evidenceOf(deps, failed) : NO_EVIDENCE;
   const earlier = isTimeout ? await matchBefore(deps.held, scan) : undefined;
   // Deleted messages are looked up last, so that the explanation contains nothing of them.
@@ -109,13 +108,13 @@ async function explain(
     ...{ expectation, inbox, from, begun, now, seenCount, evidence },
     ...{ isComplete: scan.isComplete, commonFailed: scan.commonFailed },
     closest: seenCount === 1 ? seen[0] : closest,
-    matched: ended.messages.map(({ message }) => message),
+    matched: messages.map(({ message }) => message),
     earlier: earlier && !gone.has(earlier.id) ? earlier : undefined,
   };
   const { refused, nearMisses, otherMail, failedHandshakes } = evidence;
-  const causes = ended.wasStopped ? [] : causesOf(facts);
+  const causes = wasStopped ? [] : causesOf(facts);
   const summary = (name: 'text' | 'plain'): string =>
-    ended.wasStopped ? STOPPING : summaryOf(causes, facts, name);
+    wasStopped ? STOPPING : summaryOf(causes, facts, name);
   return {
     ...{ reason, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes, causes },
     ...{ summary: summary('text'), plainSummary: summary('plain') },

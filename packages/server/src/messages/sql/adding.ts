@@ -86,7 +86,7 @@ function planBatch(mails: readonly NewMail[], { inboxes, ended }: Locked, now: n
   return plan;
 }
 
-/** Places are reserved for all recipients, including those that will not get the mail. */
+/** What a batch has locked. `places` are reserved for all recipients, including those that will not get the mail. */
 interface Locked {
   places: Map<string, { account: number; order: number }>;
   inboxes: Map<string, BatchInbox>;
