@@ -1,8 +1,7 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { contentFields } from '../mail/full-json.ts';
-import type { MessagePage } from './list.ts';
-import type { FullMessageRecord, MessageRecord, MessageRow } from './records.ts';
+import type { FullMessageRecord, MessageRecord } from './records.ts';
 
 export function toSummary(message: MessageRecord): MessageSummary {
   const { id, inboxId, receivedAt, size, summary, readAt, tags, rcptTo } = message;
@@ -13,36 +12,6 @@ export function toSummary(message: MessageRecord): MessageSummary {
     tags,
     ...(message.isToOther && { rcptTo }),
   };
-}
-
-/** Never matches inside a string of the JSON, where quotes are escaped. */
-const NO_ATTACHMENTS = '"attachmentCount":0';
-
-/** The same JSON as of {@link toSummary}, built without parsing the stored summary. */
-function rowJson(row: MessageRow): string {
-  const { id, inboxId, receivedAt, size, summary, readAt, tags, otherRcptTo } = row;
-  const time = toTime(receivedAt);
-  const marks = `"readAt":${JSON.stringify(toTimeOrNull(readAt))},"tags":${tags}${otherRcptTo === null ? '' : `,"rcptTo":${otherRcptTo}`}`;
-  const hasAttachments = !summary.includes(NO_ATTACHMENTS);
-  return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
-}
-
-/** The JSON of rows that several pages show. */
-const rowTexts = new WeakMap<MessageRow, string>();
-
-function rowText(row: MessageRow): string {
-  const text = rowTexts.get(row) ?? rowJson(row);
-  rowTexts.set(row, text);
-  return text;
-}
-
-export function pageJson({
-  messages,
-  searchedTo,
-  ...fields
-}: MessagePage & { before?: string | null }): Buffer {
-  const shown = searchedTo === null ? fields : { ...fields, searchedTo: toTime(searchedTo) };
-  return Buffer.from(`{"messages":[${messages.map(rowText).join(',')}],${JSON.stringify(shown).slice(1)}`);
 }
 
 const urlOf = ({ inboxId, id }: FullMessageRecord, base: string): string =>

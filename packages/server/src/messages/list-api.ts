@@ -17,8 +17,7 @@ import { routesOf } from '../http/route.ts';
 import { type Condition, conditionsOf, type TextField } from '../mail/matching/conditions.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
 import { timeOfRfc3339 } from './cursor.ts';
-import { pageJson } from './json.ts';
-import { createNewestRows, type ListQuery, listAccountMessages, listMessages } from './list.ts';
+import { createNewestRows, type ListQuery, listAccountMessages, listMessages, pageJson } from './list.ts';
 
 const NEVER = new AbortController().signal;
 

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { SECOND_MS } from '../clock.ts';
 import { AppError } from '../errors.ts';
+import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { timeOfId } from '../ids.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { stillLiveInbox } from '../inboxes/records.ts';
@@ -260,4 +261,34 @@ export async function listAccountMessages(
   };
   const { place, ...page } = await list(deps, listing, query.waitMs, signal);
   return { ...page, before: page.hasMore ? listing.cursorAt(place) : null };
+}
+
+/** Never matches inside a string of the JSON, where quotes are escaped. */
+const NO_ATTACHMENTS = '"attachmentCount":0';
+
+/** The same JSON as of `toSummary` of json.ts, built without parsing the stored summary. */
+function rowJson(row: MessageRow): string {
+  const { id, inboxId, receivedAt, size, summary, readAt, tags, otherRcptTo } = row;
+  const time = toTime(receivedAt);
+  const marks = `"readAt":${JSON.stringify(toTimeOrNull(readAt))},"tags":${tags}${otherRcptTo === null ? '' : `,"rcptTo":${otherRcptTo}`}`;
+  const hasAttachments = !summary.includes(NO_ATTACHMENTS);
+  return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
+}
+
+/** The JSON of rows that several pages show. */
+const rowTexts = new WeakMap<MessageRow, string>();
+
+function rowText(row: MessageRow): string {
+  const text = rowTexts.get(row) ?? rowJson(row);
+  rowTexts.set(row, text);
+  return text;
+}
+
+export function pageJson({
+  messages,
+  searchedTo,
+  ...fields
+}: MessagePage & { before?: string | null }): Buffer {
+  const shown = searchedTo === null ? fields : { ...fields, searchedTo: toTime(searchedTo) };
+  return Buffer.from(`{"messages":[${messages.map(rowText).join(',')}],${JSON.stringify(shown).slice(1)}`);
 }
