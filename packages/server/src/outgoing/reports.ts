@@ -20,11 +20,7 @@ export interface ReportFacts {
 const STATUS = {
   bounce: { action: 'failed', code: '5.1.1', diagnostic: '550 5.1.1 The mailbox does not exist' },
   'soft-bounce': { action: 'failed', code: '4.2.2', diagnostic: '452 4.2.2 The mailbox is full' },
-  delay: {
-    action: 'delayed',
-    code: '4.4.1',
-    diagnostic: '451 4.4.1 The server of the recipient does not answer',
-  },
+  delay: { action: 'delayed', code: '4.4.1', diagnostic: '451 4.4.1 No answer from host' },
 } as const;
 
 const safe = (text: string): string => text.replaceAll(/[\p{Cc}<>]/gu, '');

@@ -102,18 +102,9 @@ export class Deliverer extends DueLoop {
     const streak = await this.#record(claimed, { attempt, next });
     metrics.attempt(outcome.ok ? 'ok' : 'failed', outcome.durationMs / 1_000);
     if (!isRetried) metrics.delivery(step.state);
-    log.info(
-      {
-        ...idsOf(claimed),
-        attempt: claimed.attemptNumber,
-        status,
-        error: error?.code,
-        ms: durationMs,
-        next: step.state,
-        ...(isRetried && { nextAt: new Date(now + step.inMs).toISOString() }),
-      },
-      'A webhook attempt ended',
-    );
+    const ended = { attempt: claimed.attemptNumber, status, error: error?.code, ms: durationMs };
+    const nextAt = isRetried ? new Date(now + step.inMs).toISOString() : undefined;
+    log.info({ ...idsOf(claimed), ...ended, next: step.state, nextAt }, 'A webhook attempt ended');
     const isGone = step.state === 'failed' && step.isGone;
     if (!isGone && !(streak && hasOnlyFailed(streak, now))) return;
     const reason = isGone ? step.reason : 'Nothing but failures for five days.';
@@ -128,18 +119,11 @@ export class Deliverer extends DueLoop {
     result: Pick<AttemptResult, 'attempt' | 'next'>,
   ): Promise<FailureStreak | undefined> {
     const { store, schedule, clock } = this.#deps;
-    return store.deliveries.record(
-      { deliveryId, webhookId, leasedUntil, ...result },
-      clock.now(),
-      schedule.now(),
-    );
+    const whole = { deliveryId, webhookId, leasedUntil, ...result };
+    return store.deliveries.record(whole, clock.now(), schedule.now());
   }
 }
 
-const idsOf = ({ id, webhookId, accountId, eventId, messageId }: ClaimedDelivery) => ({
-  deliveryId: id,
-  webhookId,
-  accountId,
-  eventId,
-  messageId,
+const idsOf = ({ id: deliveryId, webhookId, accountId, eventId, messageId }: ClaimedDelivery) => ({
+  ...{ deliveryId, webhookId, accountId, eventId, messageId },
 });

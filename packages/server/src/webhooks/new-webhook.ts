@@ -7,16 +7,14 @@ import { newWebhookSecret } from './sign.ts';
 
 export type NewWebhooks = ReturnType<typeof createNewWebhooks>;
 
-/** Both functions throw AppError `webhook_url_refused`. */
-export const createNewWebhooks = ({
-  guard,
-  clock,
-  plans,
-}: {
+interface Deps {
   guard: GuardSettings;
   clock: Clock;
   plans: Plans;
-}) => ({
+}
+
+/** Both functions throw AppError `webhook_url_refused`. */
+export const createNewWebhooks = ({ guard, clock, plans }: Deps) => ({
   checkUrl: (url: string): Promise<string> => checkUrl(url, guard),
 
   /** The parts of a webhook that its owner does not choose, and the limit of the account's plan. */

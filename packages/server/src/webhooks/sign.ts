@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-// Standard Webhooks specification, version 1.0.0: HMAC-SHA256 over `id.timestamp.body`.
+/* Standard Webhooks specification, version 1.0.0: HMAC-SHA256 over `id.timestamp.body`. */
 
 const SECRET_PREFIX = 'whsec_';
 /** The specification allows 24 to 64 bytes; the HMAC's output has 32. */

@@ -34,7 +34,6 @@ const BLOCKS: ReadonlySet<string> = new Set(
 const UNSEEN_FIELD = /^\s*(?:hidden|password|checkbox|radio|image|file|range|color)\s*$/i;
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 
-const SPACE_CODE = 0x20;
 const SPACE = 1;
 const TAB = 2;
 const LINE = 3;
@@ -151,14 +150,8 @@ class PageReader extends TagReader {
 const labelOf = (words: string): string => foldBlanks(words.slice(0, MAX_ANCHOR_TEXT)).trim();
 
 /** Strips an address as the URL standard does. Invisible characters stay, because a click would send them. */
-function asBrowsersRead(href: string): string {
-  const address = href.replace(/[\t\n\r]+/g, '');
-  let start = 0;
-  let end = address.length;
-  while (start < end && address.charCodeAt(start) <= SPACE_CODE) start++;
-  while (end > start && address.charCodeAt(end - 1) <= SPACE_CODE) end--;
-  return address.slice(start, end);
-}
+const asBrowsersRead = (href: string): string =>
+  href.replace(/[\t\n\r]+/g, '').replace(/^[\0- ]+|(?<![\0- ])[\0- ]+$/g, '');
 
 /** Removes invisible characters, with which senders fill previews. */
 function fold(text: string): string {
