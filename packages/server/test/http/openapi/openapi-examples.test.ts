@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { answerChecker } from '../../support/answer-schema.ts';
 import { EMPTY_ARCHIVE } from '../../support/recording-archive.ts';
 import { type Answer, type Body, startHttp } from '../start-http.ts';
+import { answerChecker } from './answer-schema.ts';
 import { everyOperation, newPlace, type Operation, resolved } from './operations.ts';
 
 /** Bodies that are not text, by operation; all others carry examples in the document. */

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
-import type { Body } from './api-client.ts';
+import type { Body } from '../../support/api-client.ts';
 
 /** Merges a schema with the one that it extends by `allOf`. */
 function flattened({ allOf, ...node }: Body, schemas: Body): Body {
