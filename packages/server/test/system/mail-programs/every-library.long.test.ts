@@ -149,51 +149,36 @@ async function send({ sender, command }: Case, server: ServerProcess, way: strin
   return runIn(work, (await command) ?? [], { ...settings, ...env });
 }
 
+/** The protocol (RFC 3848) says whether a mail was sent over TLS (S) and with authentication (A). */
+const WAYS = [
+  ['with default options', 'ESMTP'],
+  [`over STARTTLS, by a certificate that it trusts${TLS}`, 'ESMTPS'],
+  ['by user name and password, whatever the recipient', 'ESMTPA'],
+  [`by user name and password over STARTTLS${TLS}`, 'ESMTPSA'],
+] as const;
+
 describe.concurrent.each(cases)('$title', (one) => {
-  const { sender, program } = one;
-  const isAbsent = program === undefined;
-
-  test.skipIf(isAbsent)('delivers with default options', async () => {
-    const inbox = await plain.createInbox();
-    expect(await send(one, plain, 'default', inbox.address)).toMatchObject({ code: 0 });
-    const { message, protocol } = await onlyMessage(plain, inbox);
-    await expectWhole(plain, sender, message);
-    expect(message.envelope).toMatchObject({ mailFrom: 'hello@shop.example', rcptTo: [inbox.address] });
-    expect(protocol).toBe('ESMTP');
-  });
-
-  test.skipIf(isAbsent || !openssl)(
-    `delivers over STARTTLS, by a certificate that it trusts${TLS}`,
-    async () => {
-      const inbox = await encrypted.createInbox();
-      const env = { SMTP_STARTTLS: '1', ...certificate.trust };
-      expect(await send(one, encrypted, 'trusted', inbox.address, env)).toMatchObject({ code: 0 });
-      const { message, protocol } = await onlyMessage(encrypted, inbox);
-      await expectWhole(encrypted, sender, message);
-      expect(message.envelope).toMatchObject({ rcptTo: [inbox.address], tls: true });
-      expect(protocol).toBe('ESMTPS');
-    },
-  );
-
-  test.skipIf(isAbsent)('delivers by user name and password, whatever the recipient', async () => {
-    const inbox = await plain.createInbox();
-    const env = { SMTP_USER: inbox.address, SMTP_PASSWORD: inbox.token };
-    expect(await send(one, plain, 'password', ELSEWHERE, env)).toMatchObject({ code: 0 });
-    const { message } = await onlyMessage(plain, inbox);
-    await expectWhole(plain, sender, message);
-    expect(message.envelope).toMatchObject({ rcptTo: [ELSEWHERE], tls: false });
-  });
-
-  test.skipIf(isAbsent || !openssl)(`delivers by user name and password over STARTTLS${TLS}`, async () => {
-    const inbox = await encrypted.createInbox();
-    const credentials = { SMTP_USER: inbox.id, SMTP_PASSWORD: encrypted.key };
-    const env = { SMTP_STARTTLS: '1', ...credentials, ...certificate.trust };
-    expect(await send(one, encrypted, 'password-tls', ELSEWHERE, env)).toMatchObject({ code: 0 });
-    const { message, protocol } = await onlyMessage(encrypted, inbox);
-    await expectWhole(encrypted, sender, message);
-    expect(message.envelope).toMatchObject({ rcptTo: [ELSEWHERE], tls: true });
-    expect(protocol).toBe('ESMTPSA');
-  });
+  for (const [way, expected] of WAYS) {
+    const isEncrypted = expected.includes('PS');
+    test.skipIf(!one.program || (isEncrypted && !openssl))(`delivers ${way}`, async () => {
+      const server = isEncrypted ? encrypted : plain;
+      const inbox = await server.createInbox();
+      const [to, credentials] = expected.endsWith('A')
+        ? [ELSEWHERE, isEncrypted ? [inbox.id, server.key] : [inbox.address, inbox.token]]
+        : [inbox.address, []];
+      const [SMTP_USER, SMTP_PASSWORD] = credentials;
+      const env = {
+        ...(SMTP_USER && { SMTP_USER, SMTP_PASSWORD }),
+        ...(isEncrypted && { SMTP_STARTTLS: '1', ...certificate.trust }),
+      };
+      expect(await send(one, server, expected, to, env)).toMatchObject({ code: 0 });
+      const { message, protocol } = await onlyMessage(server, inbox);
+      await expectWhole(server, one.sender, message);
+      const envelope = { mailFrom: 'hello@shop.example', rcptTo: [to], tls: isEncrypted };
+      expect(message.envelope).toMatchObject(envelope);
+      expect(protocol).toBe(expected);
+    });
+  }
 });
 
 // Not concurrent, so that each failed handshake belongs to the program that has just ended.
