@@ -102,19 +102,6 @@ const WHERE_KEYS_COME_FROM =
 
 const unauthorized = (message: string): AppError => new AppError('unauthorized', message);
 
-function bearer(header: string): string {
-  if (header.length > MAX_CREDENTIAL)
-    throw unauthorized(
-      `The Authorization header is longer than ${MAX_CREDENTIAL} characters. ${HOW_TO_AUTHENTICATE}`,
-    );
-  const credential = BEARER.exec(header)?.[1];
-  if (credential !== undefined) return credential;
-  const problem = /^mf[kt]_/.test(header)
-    ? 'The word "Bearer" is missing before the credential.'
-    : 'The Authorization header does not have the form "Bearer CREDENTIAL".';
-  throw unauthorized(`${problem} ${HOW_TO_AUTHENTICATE}`);
-}
-
 export const missingCredential = () =>
   unauthorized(`The Authorization header is missing. ${HOW_TO_AUTHENTICATE} ${WHERE_KEYS_COME_FROM}`);
 
@@ -128,7 +115,17 @@ export const sessionEnded = () => unauthorized('The session of the console has e
 
 /** @throws AppError `unauthorized` for a malformed Authorization header, or a wrong checksum */
 export function readCredential(header: string): Credential {
-  const text = bearer(header);
+  if (header.length > MAX_CREDENTIAL)
+    throw unauthorized(
+      `The Authorization header is longer than ${MAX_CREDENTIAL} characters. ${HOW_TO_AUTHENTICATE}`,
+    );
+  const text = BEARER.exec(header)?.[1];
+  if (text === undefined) {
+    const problem = /^mf[kt]_/.test(header)
+      ? 'The word "Bearer" is missing before the credential.'
+      : 'The Authorization header does not have the form "Bearer CREDENTIAL".';
+    throw unauthorized(`${problem} ${HOW_TO_AUTHENTICATE}`);
+  }
   if (!hasValidChecksum(text))
     throw unauthorized(
       'The credential is incomplete or mistyped: its checksum is wrong. Copy all of it again.',
