@@ -18,10 +18,6 @@ export interface ParsedAddress {
   domain: string;
 }
 
-export interface AddressOptions {
-  smtputf8?: boolean;
-}
-
 const DOT_STRING =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10FFFF}-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10FFFF}-]+)*$/u;
 const QUOTED = /^"((?:[ !#-[\]-~\u{80}-\u{10FFFF}]|\\[ -~])*)"$/u;
@@ -67,7 +63,7 @@ function atSign(path: string): number {
  * Parses an SMTP path (RFC 5321 section 4.1.2, RFC 6531), with or without its brackets. Rejects forms that RFC 5322
  * allows only in headers. @returns undefined when the text is not exactly one address
  */
-export function parseAddress(text: string, options: AddressOptions = {}): ParsedAddress | undefined {
+export function parseAddress(text: string, options: { smtputf8?: boolean } = {}): ParsedAddress | undefined {
   let path = text;
   if (path.startsWith('<')) {
     if (!path.endsWith('>')) return undefined;

@@ -101,7 +101,7 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/** Whether a part of a multipart/related is a body too: of the kind that the root lacks, and nothing can refer to it. */
+/** Whether a part of a multipart/related is a body too: the root has none of its kind and cannot refer to it. */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);
@@ -112,7 +112,7 @@ function holds(part: Part, kind: BodyKind): boolean {
   return kindOf(part) === kind;
 }
 
-/** The empty line after the header indicates no body, because relays add it (RFC 5322 section 2.1). */
+/** Whether a whole mail or a multipart has no body, which is shown as null instead of an empty text. */
 function isEmpty(source: Buffer, part: Part): boolean {
   if (part.parent !== null && !part.type.startsWith('multipart/')) return false;
   const size = part.bodyEnd - part.bodyStart;
@@ -120,7 +120,7 @@ function isEmpty(source: Buffer, part: Part): boolean {
   return bodyBytes(source, part).length === 0;
 }
 
-/** The texts of several parts as one, with `\n` as line end; null for none. */
+/** Joins the texts of parts, with `\n` as line end; null if there are none. */
 export function joinTexts(texts: readonly string[]): string | null {
   if (texts.length === 0) return null;
   const text = clean(texts.length === 1 ? (texts[0] ?? '') : texts.join('\n'));

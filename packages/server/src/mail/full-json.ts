@@ -2,7 +2,7 @@ import type { StructurePart } from '@mayfly/client/contract';
 import type { MailAttachment, MailContent, ParsedMail } from './mail.ts';
 import type { PartIndex } from './mime/part-index.ts';
 
-/** Enough for the largest message in any charset, except one of control characters: JSON writes them as six bytes. */
+/** Enough for the largest message in any charset, unless it has many control characters, which take six bytes each. */
 export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
 export interface FullJson {
@@ -101,7 +101,7 @@ function endOfPiece(value: string, from: number): number {
   return code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
 }
 
-/** Attachments without messages in them, which would be as long as a mail each. */
+/** Without the content of attached messages, which can be as long as a mail. */
 export interface AttachmentList {
   attachments: MailAttachment[];
   index: PartIndex;

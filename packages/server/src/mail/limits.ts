@@ -9,7 +9,7 @@ export const MAX_SUBJECT = 1_000;
 export const MAX_MAILBOX_NAME = 200;
 /** 64 octets of local part, the at sign and 255 of domain (RFC 5321 section 4.5.3.1). */
 export const MAX_MAILBOX_ADDRESS = 320;
-/** The limit of an SMTP transaction of this server. */
+/** As many recipients as an SMTP transaction may have. */
 export const MAX_MAILBOXES = 100;
 /** 100 mailboxes of 80 characters. */
 export const MAX_MAILBOX_CHARACTERS = 8_000;
@@ -21,7 +21,7 @@ export const MAX_PARAMETER_VALUE = 1_000;
 
 export const MAX_HTML_TEXT = 256 * 1024;
 export const MAX_IMAGES = 200;
-/** Longest attribute of an image; only `data:` URIs are longer. */
+/** Longest attribute of an image that is kept. Only `data:` URIs are longer. */
 export const MAX_IMAGE_TEXT = 2_048;
 /** Limit of attached messages that are parsed: each costs as much as a mail. */
 export const MAX_INNER_MESSAGES = 20;

@@ -18,7 +18,7 @@ export const STORED_ALLOWANCE_BYTES = 32 * 1024;
 /** Limit of the stored content, which the main thread parses. Longer text is decoded from the raw source. */
 export const MAX_STORED_BYTES = 2 * 1024 * 1024;
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
-/** Stored characters of a body that is too long to be stored completely, for webhooks. */
+/** Characters that are stored of a body which is too long to be stored; webhooks contain them. */
 const MAX_BEGINNING = 256 * 1024;
 /** UTF-8 bytes per character in JSON, except for control characters, quotes and backslashes. */
 const MAX_LETTER_BYTES = 3;
@@ -82,7 +82,7 @@ export function contentJson(
 
 const beginningOf = (body: string | null): string | null => body && cut(body, MAX_BEGINNING);
 
-/** Stores only the beginning of the text, for searches. */
+/** Keeps only the beginning of the text, for searches. */
 function jsonOfWords(words: string | null, budget: number): string {
   const maxCharacters = Math.max(0, Math.floor(budget / MAX_LETTER_BYTES));
   // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes these characters, which would take more bytes

@@ -8,7 +8,7 @@ const JOBS_PER_WORKER = 8;
 /** Bytes of the jobs posted in advance: 2 ms of work, 10 ms at worst. A larger job is posted alone. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
 
-/** Interval at which a deferred job is looked at again. */
+/** Interval of checks whether deferred jobs may run. */
 const DEFERRED_MS = 20;
 
 /** Scheduling key: accounts take turns, and the inboxes within an account do too. */
@@ -88,7 +88,7 @@ interface Thread {
   posted: Promise<void>;
   results: number;
   readonly begun: WorkerData['begun'];
-  /** Busy with a slow job; receives no other until it has finished all that it has. */
+  /** Runs a slow job, and gets no further jobs until it has finished all of its own. */
   isSlow: boolean;
   /** The current job at the last check, and when it was first seen; monotonic milliseconds. */
   watched: Job | undefined;
@@ -292,7 +292,7 @@ export class ParsePool {
     } else if (current && elapsed >= timeLimitMs) this.#end(thread, 'time');
     else if (current && elapsed >= slowMs && !thread.isSlow) {
       thread.isSlow = true;
-      // This worker runs them too, after the slow one.
+      // This worker runs them too, when the slow one has ended.
       this.#requeue(thread.jobs.filter((job) => job !== current));
     }
   }
@@ -301,14 +301,14 @@ export class ParsePool {
   #end(thread: Thread, failure: Failure): void {
     if (!this.#threads.delete(thread)) return;
     void thread.worker.terminate();
-    // Also fails a job before which the worker ends, so that one that cannot even start fails them one by one.
+    // If none was begun, the first one fails, so that workers which cannot start do not repeat all jobs forever.
     settle(thread.jobs[Math.max(0, begunOf(thread) - 1)], failure);
     if (Atomics.load(thread.begun, 0) > 0) this.warmUp();
-    // Those of a slow worker may run elsewhere already; the first result counts.
+    // Jobs of a slow worker may already run elsewhere; the first result counts.
     this.#requeue(thread.jobs);
   }
 
-  /** They come before those that no caller awaits, because they have had their turn. */
+  /** They have had their turn, so they run before jobs that no caller awaits. */
   #requeue(jobs: readonly Job[]): void {
     for (const job of jobs) {
       if (job.isSettled) continue;

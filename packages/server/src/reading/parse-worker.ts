@@ -75,7 +75,7 @@ export type TaskResult = ReturnType<Tasks[Operation]>;
 
 export type FromWorker = TaskResult[];
 
-/** Results sent in one message: few, so that the first mails are committed while the next ones are parsed. */
+/** Results sent in one message: few, so that the first mails are stored while the next ones are parsed. */
 const RESULTS = 4;
 
 const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);

@@ -14,13 +14,13 @@ import type { UnreadSource } from './sql.ts';
 
 /** Bytes of accepted mails that are kept in memory until they are parsed; other mails are read back from the store. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
-/** About ten seconds of the fastest sender, or minutes of mails that are hard to parse. */
+/** About ten seconds of mail from the fastest sender, or minutes if it is slow to parse. */
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
 /**
  * Bounds of a burst: while mail arrives faster than it is parsed, up to so much waits until none has arrived for
- * QUIET_MS, because parsing would take the processor from accepting. Mail that a caller awaits never waits.
+ * QUIET_MS, because parsing and SMTP compete for the CPU. Mail that a caller awaits never waits.
  */
 const MAX_BURST_MAILS = 10_000;
 const MAX_BURST_BYTES = 24 * 1024 * 1024;

@@ -9,7 +9,7 @@ import { decodeHeaderText } from './encoded-words.ts';
  * comment or encoded word, except a whole encoded mailbox: a display name must not become an address.
  */
 
-/** Longer fields are cut: 100 mailboxes, which are all that is kept, take a tenth of it. */
+/** Longer fields are cut. The 100 mailboxes that are kept take a tenth of this. */
 const MAX_FIELD = 64 * 1024;
 
 const SPACE = 0x20;
@@ -147,7 +147,7 @@ const mailbox = (address: string, name: string): MailAddress => ({
   name: cut(name, MAX_MAILBOX_NAME),
 });
 
-/** A quoted string is the local part of a directly following domain; blanks may surround dots (RFC 5322 section 4.4). */
+/** A quoted string directly before `@` is a local part; blanks may surround dots (RFC 5322 section 4.4). */
 function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: Token[] } {
   const addresses: string[] = [];
   const words: Token[] = [];

@@ -17,7 +17,7 @@ function rareCharset(name: string): CharsetDecoder | undefined {
   if (name === 'utf7' || name === 'unicode11utf7') return decodeUtf7;
   // Loaded on demand, because it takes 5 ms and memory, and very little mail needs it.
   const library: CharsetLibrary = require('iconv-lite');
-  // It also knows transfer encodings.
+  // It also accepts the names of transfer encodings.
   if (/^(?:hex|base64|binary)$/.test(name) || !library.encodingExists(name)) return undefined;
   return (bytes) => library.decode(bytes, name);
 }
@@ -40,7 +40,7 @@ const decodeUtf7: CharsetDecoder = (bytes) =>
       .toString('utf16le');
   });
 
-/** Sets the highest bit of characters, which charsets of 7 bits lack. @param text one character per byte */
+/** Sets the highest bit of each byte, which 7-bit charsets omit. @param text one character per byte */
 function to8Bit(text: string): string {
   const bytes = Buffer.from(text, 'latin1');
   for (const [at, byte] of bytes.entries()) if (byte > SPACE) bytes[at] = byte | 0x80;
@@ -124,7 +124,7 @@ export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean):
 
 export const isSevenBit = (name: string): boolean => SEVEN_BIT.test(name);
 
-/** Whether most non-ASCII characters are complete: other charsets rarely form valid sequences. */
+/** Whether this is damaged UTF-8: most non-ASCII characters are complete, which is rare in text of other charsets. */
 function isCutUtf8(bytes: Uint8Array): boolean {
   // With `stream`, an incomplete character at the end is left out.
   const text = new TextDecoder().decode(bytes.subarray(0, CUT_SAMPLE), { stream: true });
@@ -170,7 +170,7 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
   );
 }
 
-/** Removes escape sequences directly followed by another one, which TextDecoder would decode as errors. */
+/** Removes escape sequences that another one follows directly, because TextDecoder decodes them as errors. */
 function withoutEmptyStretches(bytes: Buffer): Buffer {
   const pieces = bytes.toString('latin1').split(ESC);
   const kept = pieces.filter((piece, at) => piece.length !== 2 || at === 0 || at === pieces.length - 1);

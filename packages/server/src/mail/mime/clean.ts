@@ -1,7 +1,7 @@
 import { freeIfLarge } from '../../memory.ts';
 import { cut, MAX_FILENAME } from '../limits.ts';
 
-/** Zero-width characters (The Unicode Standard, section 5.21), for flag `v`. Variation selectors change a character. */
+/** Pattern (flag `v`) of zero-width characters (The Unicode Standard, section 5.21), except variation selectors. */
 export const INVISIBLE = '[\\p{Default_Ignorable_Code_Point}--\\p{Variation_Selector}]';
 const INVISIBLES = new RegExp(INVISIBLE, 'gv');
 
@@ -10,7 +10,7 @@ export function withoutInvisible(text: string): string {
 }
 
 const PIECE_CHARACTERS = 64 * 1024;
-/** Texts are split before white space, which no comparison or replacement crosses. */
+/** Texts are split before white space, because no replacement extends across it. */
 const BLANK_BEGINS = /(?<=\S)\s/;
 
 function endOfPiece(text: string, at: number): number {

@@ -5,7 +5,7 @@ const BACKSLASH = 0x5c;
 /** Finds the ends of quoted strings, comments and domain literals of a header field (RFC 5322 section 3.2). */
 export class Enclosures {
   readonly #text: string;
-  /** Opening characters without an end. They are plain characters from then on, so that the time is linear. */
+  /** Opening characters that are not closed. Further ones are plain characters, so that the time stays linear. */
   #unclosed = '';
 
   constructor(text: string) {

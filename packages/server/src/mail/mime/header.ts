@@ -94,7 +94,7 @@ export function readHeader(source: Buffer, start = 0): HeaderRange {
   const fields: FieldRange[] = [];
   const keys = new Set<string>();
   let isCut = false;
-  /** The field that folded lines continue; undefined after a broken line, with which they are dropped. */
+  /** The field that folded lines continue; undefined after a broken line, whose folded lines are dropped too. */
   let open: FieldRange | undefined;
   /** True while only trace fields were read, which relays prepend. */
   let hasOnlyTrace = true;
@@ -144,7 +144,7 @@ function isLostFold(
   return last === COMMA || last === SEMICOLON || isBeforeBody(source, next);
 }
 
-/** Whether an empty line follows, and then anything but blanks. */
+/** Whether an empty line and a body that is not blank follow. */
 function isBeforeBody(source: Buffer, start: number): boolean {
   if (start >= source.length || !/^\r?\n/.test(source.toString('latin1', start, start + 2))) return false;
   let at = start;

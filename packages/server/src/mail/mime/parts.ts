@@ -5,7 +5,7 @@ import { type TransferEncoding, transferEncoding } from './transfer-encoding.ts'
 
 /* Splits a mail into parts (RFC 2045, RFC 2046) in one linear pass, without copying bodies. Never throws. */
 
-/** Real mail has up to five levels, and each is compared with every delimiter. A deeper multipart is not split. */
+/** Real mail has up to five levels. A deeper multipart is not split. */
 export const MAX_DEPTH = 100;
 /** Limit of parts: real mail has tens, and each is in every response. Later parts are ignored. */
 export const MAX_PARTS = 1_000;

@@ -123,7 +123,7 @@ function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
   return end > start && bytes[end - 1] === CR ? end - 1 : end;
 }
 
-/** Limit of zeros that replace lost trailing blanks: a line of one character can stand for 45 zeros. */
+/** Limit of the zeros that replace trailing blanks which were lost: one character can stand for 45 zeros. */
 export const MAX_FILLED_BYTES = 1024 * 1024;
 
 /** Subtracted from each character to get six bits; the first character of a line is its length. */

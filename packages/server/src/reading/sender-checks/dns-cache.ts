@@ -23,9 +23,11 @@ const MAX_ANSWER_LETTERS = 16 * 1024;
  */
 const MAX_QUESTIONS = 60;
 
-const ABSENT: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
+/** Records, and codes of names without records. */
+const DURABLE: ReadonlySet<string> = new Set(['', 'ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
-type Outcome = { records: Records; letters: number } | { failure: string };
+/** `failure` is '' for records; `letters` is their size in characters. */
+type Outcome = { records: Records; failure: string; letters: number };
 
 export interface DnsSettings {
   servers: readonly string[] | null;
@@ -38,14 +40,12 @@ export function createDns({ servers, now }: DnsSettings): Ask {
   if (servers) resolver.setServers(servers);
   const known = new LRUCache<string, Outcome>({
     maxSize: CACHE_LETTERS,
-    sizeCalculation: (outcome, key) =>
-      ENTRY_LETTERS + key.length + ('records' in outcome ? outcome.letters : 0),
+    sizeCalculation: ({ letters }, key) => ENTRY_LETTERS + key.length + letters,
     // Concurrent queries of the same records share one call. It cannot be cancelled.
     async fetchMethod(key, _, { options }) {
       const [, type = '', name = ''] = /^(\S+) (.*)$/s.exec(key) ?? [];
       const outcome = await answerOf(resolver, name, type);
-      const stays = 'records' in outcome || ABSENT.has(outcome.failure);
-      options.ttl = stays ? KNOWN_MS : FAILURE_KNOWN_MS;
+      options.ttl = DURABLE.has(outcome.failure) ? KNOWN_MS : FAILURE_KNOWN_MS;
       return outcome;
     },
     ignoreFetchAbort: true,
@@ -53,9 +53,9 @@ export function createDns({ servers, now }: DnsSettings): Ask {
   });
 
   return async (name, type) => {
-    const outcome = await known.forceFetch(`${type} ${name.toLowerCase()}`);
-    if ('failure' in outcome) throw dnsError(outcome.failure);
-    return outcome.records;
+    const { records, failure } = await known.forceFetch(`${type} ${name.toLowerCase()}`);
+    if (failure !== '') throw dnsError(failure);
+    return records;
   };
 }
 
@@ -82,9 +82,10 @@ async function answerOf(resolver: Resolver, name: string, type: string): Promise
     // MX records are objects, despite this type, and are passed on unchanged.
     const records = (await resolver.resolve(name, type)) as Records;
     const letters = JSON.stringify(records).length;
-    return letters > MAX_ANSWER_LETTERS ? { failure: 'EMSGSIZE' } : { records, letters };
+    if (letters <= MAX_ANSWER_LETTERS) return { records, failure: '', letters };
+    return { records: [], failure: 'EMSGSIZE', letters: 0 };
   } catch (error) {
-    return { failure: codeOf(error) || 'EFORMERR' };
+    return { records: [], failure: codeOf(error) || 'EFORMERR', letters: 0 };
   }
 }
 
