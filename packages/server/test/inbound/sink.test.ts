@@ -8,7 +8,7 @@ import { mailTo } from '../store/builders.ts';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { rcpt, recipientsOf, sendMail } from '../support/mail/smtp-mail.ts';
-import { smtpClient } from '../support/smtp-script.ts';
+import { plainResponse, smtpClient } from '../support/smtp-script.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 import { withReadings } from '../support/store-on.ts';
 
@@ -185,8 +185,7 @@ describe('with the sink on', () => {
     const client = await smtpClient(app.smtp.port);
     await client.reply();
     await client.say('EHLO app.example.org');
-    const login = Buffer.from(`\0${sink.id}\0${TEST_KEY}`).toString('base64');
-    expect(await client.say(`AUTH PLAIN ${login}`)).toMatch(/^235/);
+    expect(await client.say(`AUTH PLAIN ${plainResponse(sink.id, TEST_KEY)}`)).toMatch(/^235/);
     await client.say('MAIL FROM:<app@example.org>');
     expect(await client.say(`RCPT TO:<${inbox.address}>`)).toBe(OK);
     await client.say('DATA');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { SmtpClient, Step } from '../support/smtp-script.ts';
+import { plainResponse, type SmtpClient, type Step } from '../support/smtp-script.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
 import { CAPTURING, clientOfTest, type StartedSmtp, smtpOfTest } from './start-smtp.ts';
 
@@ -12,10 +12,8 @@ let smtp: StartedSmtp;
 let client: SmtpClient;
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
-const plain = (user: string, password: string, authorizeAs = '') =>
-  base64(`${authorizeAs}\0${user}\0${password}`);
-const RIGHT = plain('inbox', 'secret');
-const WRONG = plain('inbox', 'wrong');
+const RIGHT = plainResponse('inbox', 'secret');
+const WRONG = plainResponse('inbox', 'wrong');
 const ASK_USERNAME = '334 VXNlcm5hbWU6';
 const ASK_PASSWORD = '334 UGFzc3dvcmQ6';
 
@@ -39,7 +37,10 @@ describe('AUTH succeeds', () => {
     ['PLAIN with an initial response', [`AUTH PLAIN ${RIGHT} → 235 2.7.0`]],
     ['in lower case', [`auth plain ${RIGHT} → 235 2.7.0`]],
     ['PLAIN without', [{ send: 'AUTH PLAIN', expect: /^334 ?$/ }, `${RIGHT} → 235 2.7.0`]],
-    ['PLAIN that acts as its own user', [`AUTH PLAIN ${plain('inbox', 'secret', 'inbox')} → 235 2.7.0`]],
+    [
+      'PLAIN that acts as its own user',
+      [`AUTH PLAIN ${plainResponse('inbox', 'secret', 'inbox')} → 235 2.7.0`],
+    ],
     [
       'LOGIN with both prompts',
       [
@@ -110,7 +111,7 @@ describe('AUTH is rejected', () => {
       'wrong credentials of LOGIN',
       [`AUTH LOGIN ${base64('inbox')} → ${ASK_PASSWORD}`, `${base64('wrong')} → 535 5.7.8`],
     ],
-    ['to act as another user', [`AUTH PLAIN ${plain('inbox', 'secret', 'admin')} → 535 5.7.8`]],
+    ['to act as another user', [`AUTH PLAIN ${plainResponse('inbox', 'secret', 'admin')} → 535 5.7.8`]],
     ['no mechanism', ['AUTH → 501 5.5.4']],
     ['no mechanism but a space', ['AUTH  → 501 5.5.4']],
     ['an unknown mechanism', ['AUTH CRAM-MD5 → 504 5.5.4']],
@@ -125,8 +126,8 @@ describe('AUTH is rejected', () => {
     ['PLAIN without NUL', [`AUTH PLAIN ${base64('inbox secret')} → 501 5.5.2`]],
     ['PLAIN with one NUL', [`AUTH PLAIN ${base64('inbox\0secret')} → 501 5.5.2`]],
     ['PLAIN with three NULs', [`AUTH PLAIN ${base64('\0inbox\0secret\0')} → 501 5.5.2`]],
-    ['PLAIN without a user', [`AUTH PLAIN ${plain('', 'secret')} → 501 5.5.2`]],
-    ['PLAIN without a password', [`AUTH PLAIN ${plain('inbox', '')} → 501 5.5.2`]],
+    ['PLAIN without a user', [`AUTH PLAIN ${plainResponse('', 'secret')} → 501 5.5.2`]],
+    ['PLAIN without a password', [`AUTH PLAIN ${plainResponse('inbox', '')} → 501 5.5.2`]],
     ['LOGIN with empty answers', [`AUTH LOGIN = → ${ASK_PASSWORD}`, ' → 535 5.7.8']],
     ['what was cancelled', ['AUTH PLAIN → 334', '* → 501 5.7.0']],
     [
@@ -151,8 +152,12 @@ describe('AUTH is rejected', () => {
 
   test('with 454 while the storage is down, and for a defect, whose text stays secret', async () => {
     await begin();
-    expect(await client.say(`AUTH PLAIN ${plain('inbox', 'down')}`)).toMatch(/^454 4\.7\.0 (?!.*secret)/);
-    expect(await client.say(`AUTH PLAIN ${plain('inbox', 'broken')}`)).toMatch(/^454 4\.7\.0 (?!.*secret)/);
+    expect(await client.say(`AUTH PLAIN ${plainResponse('inbox', 'down')}`)).toMatch(
+      /^454 4\.7\.0 (?!.*secret)/,
+    );
+    expect(await client.say(`AUTH PLAIN ${plainResponse('inbox', 'broken')}`)).toMatch(
+      /^454 4\.7\.0 (?!.*secret)/,
+    );
     expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235 /);
   });
 
@@ -254,9 +259,9 @@ test('STARTTLS forgets who the client was (RFC 3207 section 4.2)', async () => {
 
 describe('with `any`', () => {
   test.each([
-    ['unknown credentials', plain('app', 'password')],
+    ['unknown credentials', plainResponse('app', 'password')],
     ['a wrong password of an inbox', WRONG],
-    ['an identity to act as', plain('inbox', 'secret', 'admin')],
+    ['an identity to act as', plainResponse('inbox', 'secret', 'admin')],
   ])('%s are accepted and change nothing', async (_name, response) => {
     await begin({ auth: 'any' });
     await client.play([
@@ -278,7 +283,10 @@ describe('with `any`', () => {
 
   test('bad grammar is still rejected', async () => {
     await begin({ auth: 'any' });
-    await client.play(['AUTH PLAIN ab$d → 501 5.5.2', `AUTH PLAIN ${plain('inbox', 'down')} → 454 4.7.0`]);
+    await client.play([
+      'AUTH PLAIN ab$d → 501 5.5.2',
+      `AUTH PLAIN ${plainResponse('inbox', 'down')} → 454 4.7.0`,
+    ]);
   });
 });
 

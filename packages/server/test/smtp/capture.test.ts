@@ -1,7 +1,7 @@
 import { createTransport } from 'nodemailer';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
-import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import { plainResponse, type SmtpClient, smtpClient } from '../support/smtp-script.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 /*
@@ -29,9 +29,6 @@ const keyOf = async (to: TestApp, body: object): Promise<{ id: string; key: stri
   return answer.body;
 };
 
-const base64 = (text: string) => Buffer.from(text).toString('base64');
-const plain = (user: string, password: string) => base64(`\0${user}\0${password}`);
-
 async function connected(to: TestApp = app): Promise<SmtpClient> {
   const client = await smtpClient(to.smtp.port);
   onTestFinished(() => client.close());
@@ -42,7 +39,7 @@ async function connected(to: TestApp = app): Promise<SmtpClient> {
 /** The reply to AUTH with that user name and password, on a connection of its own. */
 async function authReply(user: string, password: string, to: TestApp = app): Promise<string> {
   const client = await connected(to);
-  return client.say(`AUTH PLAIN ${plain(user, password)}`);
+  return client.say(`AUTH PLAIN ${plainResponse(user, password)}`);
 }
 
 /** Sends a mail; the reply to RCPT where that is an error, else the reply to the end of the data. */
@@ -79,7 +76,7 @@ describe('SMTP user name and password', () => {
     const inbox: Inbox = await app.createInbox();
     const client = await connected();
     const [user, password] = credentials(inbox);
-    expect(await client.say(`AUTH PLAIN ${plain(user, password)}`)).toMatch(/^235 2\.7\.0 /);
+    expect(await client.say(`AUTH PLAIN ${plainResponse(user, password)}`)).toMatch(/^235 2\.7\.0 /);
     expect(await deliver(client, 'Customer@Shop.example')).toMatch(/^250 2\.0\.0 /);
     const [message] = await listed(inbox);
     const full = await app.api('GET', `/v1/inboxes/${inbox.id}/messages/${message?.id}`);
@@ -95,7 +92,7 @@ describe('SMTP user name and password', () => {
       expect(await authReply(elsewhere, password)).toMatch(/^535 /);
     }
     const client = await connected();
-    await client.say(`AUTH PLAIN ${plain(inbox.address, inbox.token)}`);
+    await client.say(`AUTH PLAIN ${plainResponse(inbox.address, inbox.token)}`);
     expect(await deliver(client, 'customer@shop.example')).toMatch(/^250 /);
     expect(await listed(inbox)).toHaveLength(1);
   });
@@ -113,8 +110,8 @@ describe('SMTP user name and password', () => {
     const [one, two, three] = clients;
     if (!first || !second || !third || !one || !two || !three) throw new Error('no sessions');
     await Promise.all([
-      one.say(`AUTH PLAIN ${plain(first.id, first.token)}`),
-      two.say(`AUTH PLAIN ${plain(second.id, second.token)}`),
+      one.say(`AUTH PLAIN ${plainResponse(first.id, first.token)}`),
+      two.say(`AUTH PLAIN ${plainResponse(second.id, second.token)}`),
     ]);
     const replies = await Promise.all(
       clients.map((client, n) => deliver(client, third.address, `mail ${n}`)),
@@ -169,10 +166,10 @@ describe('wrong credentials get 535, always with the same text', () => {
     const inbox: Inbox = await app.createInbox();
     const flood = await Promise.all(Array.from({ length: 20 }, () => connected()));
     for (const client of flood) {
-      await client.send(`AUTH PLAIN ${plain(inbox.id, 'guess')}\r\n`.repeat(200));
+      await client.send(`AUTH PLAIN ${plainResponse(inbox.id, 'guess')}\r\n`.repeat(200));
     }
     const client = await connected();
-    expect(await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`)).toMatch(/^235 /);
+    expect(await client.say(`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)}`)).toMatch(/^235 /);
     expect(await deliver(client, 'anyone@example.org')).toMatch(/^250 /);
     const replies = await Promise.all(flood.map((one) => one.closed()));
     expect(replies.map((text) => text.match(/535 5\.7\.8/g)?.length)).toEqual(Array(20).fill(5));
@@ -183,7 +180,7 @@ describe('the inbox of a session', () => {
   test('that is full rejects RCPT with 452, and its explained wait shows the rejection under its own address', async () => {
     const inbox: Inbox = await app.createInbox();
     const client = await connected();
-    await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`);
+    await client.say(`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)}`);
     for (let n = 0; n < 3; n++) expect(await deliver(client, 'anyone@example.org')).toMatch(/^250 /);
     expect(await deliver(client, 'anyone@example.org')).toMatch(/^452 4\.2\.2 /);
     const match = { subject: 'the fourth' };
@@ -199,7 +196,7 @@ describe('the inbox of a session', () => {
   test('that is deleted in mid-session refuses at RCPT', async () => {
     const inbox: Inbox = await app.createInbox();
     const client = await connected();
-    await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`);
+    await client.say(`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)}`);
     expect(await deliver(client, 'anyone@example.org')).toMatch(/^250 /);
     await app.api('DELETE', `/v1/inboxes/${inbox.id}`);
     expect(await deliver(client, 'anyone@example.org')).toMatch(/^550 5\.1\.1 /);
@@ -208,7 +205,7 @@ describe('the inbox of a session', () => {
   test('that is deleted between RCPT and the end of the data refuses then', async () => {
     const inbox: Inbox = await app.createInbox();
     const client = await connected();
-    await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`);
+    await client.say(`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)}`);
     await client.play([
       'MAIL FROM:<app@example.org> → 250',
       'RCPT TO:<anyone@example.org> → 250',
@@ -225,7 +222,7 @@ describe('the inbox of a session', () => {
     const inbox: Inbox = await timed.createInbox({ ttlMinutes: 1 });
     const [early, late] = [await connected(timed), await connected(timed)];
     for (const client of [early, late]) {
-      expect(await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`)).toMatch(/^235 /);
+      expect(await client.say(`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)}`)).toMatch(/^235 /);
     }
     // Two halves: a mail whose data pauses for a minute is ended for that.
     await clock.advance(31_000);

@@ -65,12 +65,9 @@ describe('RCPT decides', () => {
     expect(smtp.receiver.mails[0]?.recipients.map((r) => r.rcptTo)).toEqual(['ünder@mayfly.test']);
   });
 
-  test.each(['NOTIFY=NEVER', 'ORCPT=rfc822;x@example.com', 'FOO', 'FOO=BAR'])(
-    'without the parameter %s',
-    async (parameter) => {
-      await playSmtp(smtp.port, [...withSender, `RCPT TO:<a@mayfly.test> ${parameter} → 555 5.5.4`]);
-    },
-  );
+  test.each(['NOTIFY=NEVER', 'FOO'])('without the parameter %s', async (parameter) => {
+    await playSmtp(smtp.port, [...withSender, `RCPT TO:<a@mayfly.test> ${parameter} → 555 5.5.4`]);
+  });
 
   test('for at most 100; the 101st gets 452 and the hundred stay', async () => {
     const hundred = Array.from({ length: 100 }, (_, i) => rcpt(`inbox${i}@mayfly.test`, 250));

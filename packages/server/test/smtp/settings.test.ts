@@ -1,10 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
-import { type SmtpClient, type Step, smtpClient } from '../support/smtp-script.ts';
+import { plainResponse, type SmtpClient, type Step, smtpClient } from '../support/smtp-script.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
-const plain = (user: string, password: string): string => base64(`\0${user}\0${password}`);
 
 /** A client, and what EHLO offers it. @param from another machine's address, as a proxy tells it */
 async function connected(app: TestApp, from?: string): Promise<{ client: SmtpClient; offer: string }> {
@@ -33,10 +32,10 @@ it.each<[string, Record<string, string>, string | undefined, RegExp, Step[]]>([
     { MAYFLY_SMTP_STARTTLS: 'off', MAYFLY_SMTP_AUTH: 'off' },
     undefined,
     /^(?!.*(?:STARTTLS|AUTH))/s,
-    ['STARTTLS → 502 5.5.1', `AUTH PLAIN ${plain('a', 'b')} → 502 5.5.1`],
+    ['STARTTLS → 502 5.5.1', `AUTH PLAIN ${plainResponse('a', 'b')} → 502 5.5.1`],
   ],
   ['AUTH without TLS is offered to this machine', PROXY, '127.0.0.1', LOGIN, []],
-  ['but not to others', PROXY, ELSEWHERE, NO_AUTH, [`AUTH PLAIN ${plain('a', 'b')} → 538 5.7.11`]],
+  ['but not to others', PROXY, ELSEWHERE, NO_AUTH, [`AUTH PLAIN ${plainResponse('a', 'b')} → 538 5.7.11`]],
   [
     'unless MAYFLY_SMTP_AUTH_PLAINTEXT=on',
     { ...PROXY, MAYFLY_SMTP_AUTH_PLAINTEXT: 'on' },
@@ -58,8 +57,8 @@ describeOnEngines('AUTH on several servers', (engine) => {
   it('an inbox that one server made captures the mail of a session with another', async () => {
     const inbox = await first().createInbox();
     const dialogues = [
-      [`AUTH PLAIN ${plain(inbox.id, inbox.token)} → 235 2.7.0`],
-      [`AUTH PLAIN ${plain(inbox.address, TEST_KEY)} → 235 2.7.0`],
+      [`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)} → 235 2.7.0`],
+      [`AUTH PLAIN ${plainResponse(inbox.address, TEST_KEY)} → 235 2.7.0`],
       ['AUTH LOGIN → 334', `${base64(inbox.address)} → 334`, `${base64(inbox.token)} → 235 2.7.0`],
     ];
     for (const dialogue of dialogues) {
@@ -75,9 +74,9 @@ describeOnEngines('AUTH on several servers', (engine) => {
     const { body } = await last().api('GET', `/v1/inboxes/${inbox.id}`, { as: inbox.token });
     expect(body.messageCount).toBe(dialogues.length);
     const { client } = await connected(last());
-    await client.play([`AUTH PLAIN ${plain(inbox.id, 'mft_wrong')} → 535 5.7.8`]);
+    await client.play([`AUTH PLAIN ${plainResponse(inbox.id, 'mft_wrong')} → 535 5.7.8`]);
     // The login of an inbox that has ended is wrong, on every server.
     await first().api('DELETE', `/v1/inboxes/${inbox.id}`);
-    await client.play([`AUTH PLAIN ${plain(inbox.id, inbox.token)} → 535 5.7.8`]);
+    await client.play([`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)} → 535 5.7.8`]);
   });
 });

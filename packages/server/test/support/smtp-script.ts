@@ -19,6 +19,10 @@ interface Exchange {
 }
 export type Expected = number | string | RegExp;
 
+/** The response of AUTH PLAIN, in base64. */
+export const plainResponse = (user: string, password: string, authorizeAs = ''): string =>
+  Buffer.from(`${authorizeAs}\0${user}\0${password}`).toString('base64');
+
 const REPLY = /^(?:\d{3}-[^\r\n]*\r\n)*\d{3}(?: [^\r\n]*)?\r\n/;
 
 export class SmtpClient extends RawClient {
