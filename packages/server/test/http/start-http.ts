@@ -129,7 +129,7 @@ export interface TestHttp extends Accounts {
   /** By default with the first account's key. */
   api: ApiClient;
   createInbox(body?: object, as?: string): Promise<TestInbox>;
-  /** Commits a mail and tells of it, as the receiver does; answers the message's id. */
+  /** Commits a mail and publishes the event, as the receiver does. @returns the id of the message */
   deliver(inbox: { id: string }, mail?: TestMail, accountId?: string): Promise<string>;
   /** Commits so many mails that say hello, in one transaction for each hundred. */
   deliverMany(inbox: { id: string }, count: number): Promise<void>;

@@ -48,7 +48,7 @@ function counted(node: Store, called: Set<string>): Store {
   );
 }
 
-/** Runs all kinds of calls to the same things from several handles at once, then looks at what is left. */
+/** Runs all kinds of calls on the same rows from several handles at once, then checks the tables. */
 export async function hunt({ ms, random, speed, select, width, ...rest }: HuntOptions): Promise<Hunted> {
   const called = new Set<string>();
   const nodes = rest.nodes.map((node) => counted(node, called));

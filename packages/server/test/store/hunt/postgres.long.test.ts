@@ -34,7 +34,7 @@ describe.skipIf(!IS_THERE)(`all calls at once on PostgreSQL (seed ${random.seed}
   let proxy: TcpProxy;
   let isSlow = false;
   beforeAll(async () => {
-    // Whoever waits for longer than that looks whether it waits for itself.
+    // PostgreSQL looks for deadlocks after this time of waiting.
     cluster = await startPostgres({ settings: { deadlock_timeout: '10ms' } });
     // Some statements are late, so that transactions meet in the middle of each other.
     const delay = () => (isSlow && random.between(1, 4) === 1 ? random.between(1, 25) : 0);

@@ -1,6 +1,6 @@
 import { newId } from '../../../src/ids.ts';
 import type { Store } from '../../../src/store.ts';
-import { mailTo, staged } from '../builders.ts';
+import { mailTo, refusalOf, staged } from '../builders.ts';
 import { MAX_LIVE, MAX_WEBHOOKS, MONTH, QUOTA, type Scene } from './scene.ts';
 
 /** Kinds of calls of a hunt, each with how often it is chosen. */
@@ -101,9 +101,8 @@ export function inboxWorks(scene: Scene): Works {
     refusals: {
       share: 4,
       run: (node) => {
-        const rest = { reply: '550 5.1.1 x', mailFrom: '', helo: '', remoteAddress: '' };
         const addresses = Array.from({ length: 60 }, () => scene.address());
-        return node.refusals.add(addresses.map((address) => ({ at: now(), address, ...rest })));
+        return node.refusals.add(addresses.map((address) => refusalOf(address, { at: now() })));
       },
     },
     waits: {
@@ -171,14 +170,8 @@ export function webhookWorks(scene: Scene): Works {
       share: 3,
       run: onHook((node, account, id) => {
         const state = pick(['delivered', 'failed', 'cancelled'] as const);
-        return node.deliveries.replaySome(
-          ...([
-            account,
-            id,
-            { state, after: '', before: newId('dlv', now() + 1), limit: 20 },
-            now(),
-          ] as const),
-        );
+        const step = { state, after: '', before: newId('dlv', now() + 1), limit: 20 };
+        return node.deliveries.replaySome(account, id, step, now());
       }),
     },
   };

@@ -159,7 +159,7 @@ describe('inboxes that are created and deleted at the same time', () => {
 
 describe('inboxes that are deleted by their label', () => {
   const INBOXES = 400;
-  /** A step ends 20; several may pass before a busy test asks again. */
+  /** A step ends 20; on a busy machine several may end between two queries of the test. */
   const AT_ONCE = 200;
 
   it('end and go in small steps, between which others commit, and many share a transaction', async () => {

@@ -7,7 +7,7 @@ const LARGE_ATTACHMENT = 20 * 1024 * 1024;
 
 type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
 
-/** What the test asks for on both engines. */
+/** What the test reads on both engines. */
 export interface Filled {
   inboxes: Inbox[];
   expired: Inbox;

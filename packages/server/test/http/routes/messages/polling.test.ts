@@ -27,7 +27,7 @@ describe('exact polling', () => {
     return { fresh, cursor: body.cursor };
   }
 
-  /** Polls beside the writers, then once more when they are done; answers what it saw, oldest first. */
+  /** Polls while others write, and once more when they have finished. @returns what it received, oldest first */
   async function follow(
     inbox: TestInbox,
     start: string,
