@@ -16,7 +16,7 @@ import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/incoming-mail.ts'
 import { createInjection } from '../../src/inbound/injection.ts';
 import { createMailrooms } from '../../src/inbound/mailroom.ts';
 import { Receiver } from '../../src/inbound/receiver.ts';
-import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
+import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
 import { Readings } from '../../src/reading/readings.ts';
 import { createReplays } from '../../src/recordings/replay.ts';
 import type { Store } from '../../src/store.ts';
@@ -24,11 +24,10 @@ import { UsageMeter } from '../../src/usage/usage-meter.ts';
 import { createWaitLog } from '../../src/waits/wait-log.ts';
 import { createNewWebhooks } from '../../src/webhooks/new-webhook.ts';
 import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
+import { mailTo, withFields } from '../store/builders.ts';
 import { openSqliteHere } from '../store/sqlite/open-sqlite.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { nextSource } from '../support/mail/next-source.ts';
-import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 import { sharedParsing } from '../support/shared-parsing.ts';
 import { type ReadMail, withReadings } from '../support/store-on.ts';
 
@@ -58,47 +57,18 @@ export const testConfig = (settings: Partial<Config> = {}): Config => ({
 const MAILS_PER_COMMIT = 100;
 
 const utf8 = new TextEncoder();
-const json = (value: unknown): Uint8Array => utf8.encode(JSON.stringify(value));
+const RAW = utf8.encode('Received: by mayfly.test\r\nSubject: hello\r\n\r\nhello\r\n');
+const envelope = { mailFrom: 'bounce@example.org', helo: 'mx.example.org', remoteAddress: '192.0.2.7' };
 
-function newMail(inbox: { id: string }, accountId: string, mail: TestMail): ReadMail {
-  const { raw = utf8.encode('Received: by mayfly.test\r\nSubject: hello\r\n\r\nhello\r\n') } = mail;
-  const summary: MailSummary = {
-    ...SILENT_SUMMARY,
-    from: { address: 'shop@example.org', name: 'Shop' },
-    subject: 'hello',
-    preview: 'hello',
-    attachmentCount: mail.attachments?.length ?? 0,
-  };
-  const content: MailContent = {
-    ...NO_CONTENT,
-    headers: [{ name: 'Subject', value: 'hello' }],
-    text: 'hello',
-  };
-  const pick = <T extends object>(shape: T): T =>
-    Object.fromEntries(
-      Object.entries(shape).map(([key, value]) => [key, { [key]: value, ...mail }[key]]),
-    ) as T;
-  return {
-    source: nextSource(),
-    raw,
-    envelope: {
-      mailFrom: 'bounce@example.org',
-      helo: 'mx.example.org',
-      remoteAddress: '192.0.2.7',
-      tls: false,
-    },
-    checks: false,
-    reading: {
-      summary: json(pick(summary)),
-      content: json(pick(content)),
-      parseError: null,
-      authentication: null,
-      trail: '',
-    },
-    recipients: [
-      { inboxId: inbox.id, accountId, rcptTo: mail.rcptTo ?? ['Test+tag@mayfly.test'], maxMessages: 10_000 },
-    ],
-  };
+function newMail({ id }: { id: string }, accountId: string, mail: TestMail): ReadMail {
+  const { raw = RAW, rcptTo = ['Test+tag@mayfly.test'], ...said } = mail;
+  const hello = mailTo([{ id, accountId, address: '' }], { raw, subject: 'hello', maxMessages: 10_000 });
+  const read = withFields(hello, {
+    ...{ from: { address: 'shop@example.org', name: 'Shop' }, preview: 'hello', text: 'hello', codes: [] },
+    ...{ attachmentCount: said.attachments?.length ?? 0, ...said },
+  });
+  const recipients = hello.recipients.map((one) => ({ ...one, rcptTo }));
+  return { ...read, recipients, envelope: { ...envelope, tls: false } };
 }
 
 /** Two accounts of a test and their keys. */

@@ -102,6 +102,18 @@ export const reread = (mail: ReadMail, changes: Partial<Reading>): ReadMail => (
   reading: { ...mail.reading, ...changes },
 });
 
+const bytesOf = (value: object): Uint8Array => encoder.encode(JSON.stringify(value));
+
+/** The same mail with other values of fields of its summary and its content. */
+export function withFields(mail: ReadMail, fields: Partial<MailSummary & MailContent>): ReadMail {
+  const changed = (bytes: Uint8Array) => {
+    const all = json(bytes) as object;
+    return bytesOf({ ...all, ...Object.fromEntries(Object.entries(fields).filter(([name]) => name in all)) });
+  };
+  const { summary, content } = mail.reading;
+  return reread(mail, { summary: changed(summary), content: changed(content) });
+}
+
 /** A mail to those inboxes. */
 export function mailTo(
   inboxes: { id: string; accountId: string; address: string }[],
@@ -131,8 +143,8 @@ export function mailTo(
     envelope: { mailFrom: '', helo: 'NUL \0', remoteAddress: '127.0.0.1', tls: true },
     checks: false,
     reading: {
-      summary: encoder.encode(JSON.stringify(summary)),
-      content: encoder.encode(JSON.stringify(content)),
+      summary: bytesOf(summary),
+      content: bytesOf(content),
       parseError: changes.parseError ?? null,
       authentication: changes.authentication ?? null,
       trail: '',

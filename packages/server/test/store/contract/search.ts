@@ -9,10 +9,8 @@ import { contentJson, MAX_STORED_BYTES } from '../../../src/mail/stored-content.
 import type { CheckRange } from '../../../src/messages/records.ts';
 import { runs } from '../../support/form.ts';
 import type { ReadMail } from '../../support/store-on.ts';
-import { everything, json, mailTo, onlyPlaced, reread, saying, T } from '../builders.ts';
+import { everything, json, mailTo, onlyPlaced, reread, saying, T, withFields } from '../builders.ts';
 import type { Given } from './suite.ts';
-
-const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
 /** A mail with some fields of its reading. */
 function mailSaying(
@@ -20,15 +18,8 @@ function mailSaying(
   said: Pick<Partial<MailSummary & MailContent>, 'subject' | 'text' | 'htmlWords'>,
   rcptTo: string[] = [inbox.address],
 ): ReadMail {
-  const mail = mailTo([inbox], { maxMessages: 9999 });
-  const { subject = 'x', ...content } = said;
-  return {
-    ...reread(mail, {
-      summary: bytes({ ...(json(mail.reading.summary) as MailSummary), subject, preview: '' }),
-      content: bytes({ ...(json(mail.reading.content) as MailContent), ...content }),
-    }),
-    recipients: mail.recipients.map((one) => ({ ...one, rcptTo })),
-  };
+  const mail = withFields(mailTo([inbox], { maxMessages: 9999 }), { preview: '', ...said });
+  return { ...mail, recipients: mail.recipients.map((one) => ({ ...one, rcptTo })) };
 }
 
 /**
