@@ -43,26 +43,6 @@ describe('a healthy webhook among many that are dead or slow', () => {
     );
     expect(healthy.requests).toHaveLength(MAILS);
   });
-
-  it('at the same host and port is not held up by the connections of the others', async () => {
-    let hanging = 0;
-    const both = await startHttp((response, { path }) => {
-      if (path === '/healthy') response.end();
-      else hanging += 1;
-    });
-    const url = (path: string) => `http://127.0.0.1:${both.port}/${path}`;
-    const count = 40;
-    for (let i = 0; i < count; i++) await app.register(0, { url: url(`dead-${i}`) });
-    const webhook = await app.register(0, { url: url('healthy') });
-    const inbox = await app.createInbox();
-    await app.mail(inbox.address);
-    await app.untilDeliveries(webhook.id, ([one]) => one?.state === 'delivered');
-    await until(
-      () => hanging,
-      (all) => all === count,
-    );
-    await both.close();
-  });
 });
 
 /** Where strangers may sign up, the error does not name the address. */

@@ -66,7 +66,11 @@ describe('the body of a message.received delivery', () => {
       attachments: [{ ...attachment, url: `${url}/attachments/att_1` }],
     };
     const data = { inbox, message: sent };
-    expect(eventOf()).toEqual({ id: 'evt_1', type: 'message.received', timestamp, data });
+    // Nothing of the records but what it names: no token, no account, no headers.
+    const record = { ...message(), envelope: { helo: 'secret-host' }, parseError: null };
+    const owner = { ...inbox, accountId: 'acc_1', tokenHash: 'hash', version: 3 };
+    const event = messageReceived('evt_1', owner, record, 'http://127.0.0.1:8025');
+    expect(event).toEqual({ id: 'evt_1', type: 'message.received', timestamp, data });
   });
 
   it("is made from the store's records and fits the contract of the API", () => {
@@ -77,13 +81,6 @@ describe('the body of a message.received delivery', () => {
     const names = Object.keys(asRead(eventOf()));
     expect(names).toEqual(expect.arrayContaining(Object.keys(MessageSummary.properties)));
     expect(names.filter((name) => !(name in Message.properties))).toEqual(['url']);
-  });
-
-  it('holds nothing of a record but what it names: no token, no account, no headers', () => {
-    const record = { ...message(), envelope: { helo: 'secret-host' }, parseError: null };
-    const owner = { ...inbox, accountId: 'acc_1', tokenHash: 'hash', version: 3 };
-    const json = JSON.stringify(messageReceived('evt_1', owner, record, ''));
-    expect(json).not.toMatch(/acc_1|hash|secret-host|version/);
   });
 
   it.each([

@@ -5,26 +5,10 @@ import { vi } from 'vitest';
 import type { Overrides } from '../../src/app.ts';
 import type { Answer, Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { startApp } from '../support/start-app.ts';
 import type { ReceivedRequest } from './receivers.ts';
 
-export interface TestWebhook {
-  id: string;
-  secret: string;
-  url: string;
-}
-
-/** The production app with webhooks to loopback allowed, in a time that the test moves. */
-export interface WebhookApp extends TestApp {
-  clock: FakeClock;
-  /** Every line that was logged. */
-  logged: string[];
-  /** Registers a webhook at a port of this machine. */
-  register(port: number, body?: object): Promise<TestWebhook>;
-  /** The log of deliveries once `done` says so of it; time stands still meanwhile. */
-  untilDeliveries(webhookId: string, done: (deliveries: Body[]) => boolean): Promise<Body[]>;
-  mail(to: string, subject?: string): Promise<void>;
-}
+export type WebhookApp = Awaited<ReturnType<typeof startWebhookApp>>;
 
 /** Looks again each millisecond until it is so; it must become so without the clock. */
 export async function until<T>(look: () => Promise<T> | T, done: (value: T) => boolean): Promise<T> {
@@ -41,11 +25,12 @@ export function bodyOf(answer: Answer, status = 200): Body {
   return answer.body;
 }
 
+/** The production app with webhooks to loopback allowed, in a time that the test moves. */
 export async function startWebhookApp(
   env: Record<string, string> = {},
   overrides: Overrides = {},
   dataDir?: string,
-): Promise<WebhookApp> {
+) {
   const clock = new FakeClock();
   const logged: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
@@ -59,13 +44,17 @@ export async function startWebhookApp(
   return {
     ...app,
     clock,
+    /** Every line that was logged. */
     logged,
-    async register(port, body = {}) {
+    /** Registers a webhook at a port of this machine. */
+    async register(port: number, body: object = {}): Promise<{ id: string; secret: string; url: string }> {
       const url = `http://127.0.0.1:${port}/hook`;
       return bodyOf(await app.api('POST', '/v1/webhooks', { body: { url, ...body } }), 201);
     },
-    untilDeliveries: (id, done) => until(() => deliveries(id), done),
-    async mail(to, subject = 'hello') {
+    /** The log of deliveries once `done` says so of it; time stands still meanwhile. */
+    untilDeliveries: (id: string, done: (log: Body[]) => boolean): Promise<Body[]> =>
+      until(() => deliveries(id), done),
+    async mail(to: string, subject = 'hello') {
       await app.send({ from: 'shop@example.org', to, subject, text: `This is ${subject}` });
     },
   };

@@ -7,7 +7,6 @@ import type { Body } from '../../support/api-client.ts';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
-import type { TestWebhook } from '../../webhooks/start-webhooks.ts';
 import { MailQueue } from '../nodes/mail-queue.ts';
 import { useSite } from '../nodes/nodes.ts';
 import { allMessages } from '../nodes/truth.ts';
@@ -27,7 +26,7 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
   /** Requests by message: their ids, their number, and the number of those that got 200. */
   const seen = new Map<string, { ids: Set<string>; accepted: number; requests: number }>();
   const problems: string[] = [];
-  let webhook: TestWebhook | undefined;
+  let webhook: Body | undefined;
   const start = () => site().startNode({ entry: ENTRY }, 0);
 
   beforeAll(async () => {
@@ -55,7 +54,7 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
       let server = await start();
       const inbox = await server.createInbox();
       const url = `http://127.0.0.1:${receiver.port}/`;
-      webhook = (await server.api('POST', '/v1/webhooks', { body: { url } })).body as TestWebhook;
+      webhook = (await server.api('POST', '/v1/webhooks', { body: { url } })).body;
       let made = 0;
       const next = () => (made < EVENTS ? { id: `event-${++made}`, to: [inbox.address] } : undefined);
       const queue = new MailQueue(site(), next, SENDERS);
