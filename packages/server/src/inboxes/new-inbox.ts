@@ -16,7 +16,6 @@ import { type IdempotentRequest, type InboxRecord, PERMANENT_UNTIL, type StagedM
 
 /** The read token of an idempotent creation is derived from the nonce, so it must be too long to guess. */
 const NONCE_BYTES = 16;
-/** Visible ASCII (RFC 9110 section 5.5). */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 const canonical = (value: unknown): string =>
@@ -150,7 +149,6 @@ const SINK_LABELS = { mayfly: 'sink' };
 
 const hasSinkLabel = (labels: Record<string, string>): boolean => labels.mayfly === SINK_LABELS.mayfly;
 
-/** Labels for a recording, without that of the sink. */
 export function withoutSinkLabel(labels: Record<string, string>): Record<string, string> {
   const { mayfly: _label, ...others } = labels;
   return hasSinkLabel(labels) ? others : labels;

@@ -73,7 +73,6 @@ export interface StagedMails {
 
 /** Which inbox has an address, or all addresses of a domain: a live one, or one in quarantine. */
 export interface Occupancy {
-  /** Null after the deletion of the inbox. */
   inboxId: string | null;
   live: AddressedInbox | undefined;
 }

@@ -10,7 +10,6 @@ const MAX_OFFERED = 1_000;
 /** Mails up to this size do not wait behind larger ones. */
 const SMALL_BYTES = 64 * 1024;
 
-/** Offered items have no callbacks. */
 interface Waiting<Item, Result> {
   item: Item;
   resolve?(result: Result): void;
@@ -20,7 +19,6 @@ interface Waiting<Item, Result> {
 interface BatcherOptions<Item> {
   /** Delays the first write after an idle time, so that more items share it. {@link Batcher.flushed} aborts the signal. */
   pause?(signal: AbortSignal): Promise<void>;
-  /** A batch ends at {@link MAX_BYTES} of them. */
   bytesOf?(item: Item): number;
   /** True if one item may have caused the error: each is then retried alone. Else all waiting items fail as well. */
   mayDependOnItem?(error: unknown): boolean;
@@ -78,7 +76,6 @@ export class Batcher<Item, Result> {
         for (const one of batch) await this.#writeBatch([one]);
         return;
       }
-      // The waiting items would fail with the same error, after the same time.
       const failed = dependsOnItem === false ? [...batch, ...this.#waiting.splice(0)] : batch;
       for (const { reject } of failed) reject?.(error);
       if (failed.some(({ reject }) => !reject)) this.#options.onLost?.(error);

@@ -26,7 +26,6 @@ export const throwMissing = (
   now: number,
 ): Promise<never> => throwEnded(inboxes, inbox, now, notFound('message', messageId));
 
-/** @throws AppError as {@link throwMissing} */
 export async function findMessage(
   store: Pick<Store, 'messages' | 'inboxes'>,
   inbox: Admitted,
@@ -213,7 +212,6 @@ export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }
       return { size: bytes.length, read: ({ start, end }) => Buffer.from(bytes.subarray(start, end)) };
     },
 
-    /** Adds the list of attachments if it is not stored. */
     async withAttachments(message: FullMessageRecord, signal: AbortSignal): Promise<FullMessageRecord> {
       if (!message.isPartial || message.index !== null) return message;
       const json = await withSource(message, signal, (raw, request) =>
@@ -243,7 +241,6 @@ export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }
     preview: (message: FullMessageRecord, imagesUrl: string, signal: AbortSignal) =>
       withSource(message, signal, (raw, request) => parsing.run('preview', [raw, imagesUrl], request)),
 
-    /** UTF-8 JSON of a list of findings. */
     lint: (message: FullMessageRecord, signal: AbortSignal) =>
       withSource(message, signal, (raw, request) => parsing.run('lint', [raw], request)),
   };

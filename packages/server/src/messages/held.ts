@@ -14,7 +14,6 @@ type Turns = ReturnType<typeof createTurns>;
  */
 export function createTurns(slots: number) {
   const running = new Map<string, number>();
-  /** In the order of the turns. */
   const queues = new Map<string, (() => void)[]>();
   let free = slots;
 
@@ -73,7 +72,6 @@ interface Range {
 
 interface WaitDeps {
   clock: Clock;
-  /** Shared by all held requests. */
   wakes: Turns;
 }
 
@@ -134,10 +132,8 @@ export function createHeldDeps(
   return { events: deps.events, clock: deps.clock, store, wakes: createTurns(WAKES_PER_TURN) };
 }
 
-/** Changes that a held request of an account waits for. */
 export interface ChangeSource {
   accountId: string;
-  /** Returns a function that ends the subscription. */
   subscribe(listener: () => void): () => void;
 }
 

@@ -33,7 +33,6 @@ export function messageHead(message: FullMessageRecord, base: string) {
   };
 }
 
-/** @param message with its whole content */
 export function toMessage(message: FullMessageRecord, base: string): Message {
   return {
     ...messageHead(message, base),

@@ -44,11 +44,9 @@ const SEARCH_MS = SECOND_MS;
 /** Rows per further read of a list without conditions: too many of the first ones were of ended inboxes. */
 const ROWS_PER_STEP = 500;
 
-/** `place`: of the oldest message that was read. */
 type Found<Row extends MessageRow> = Omit<MessagePage<Row>, 'cursor'> & { place: number };
 type ListedPage<Row extends MessageRow> = MessagePage<Row> & Found<Row>;
 
-/** Both places are exclusive. */
 interface Places {
   after: number;
   before: number;

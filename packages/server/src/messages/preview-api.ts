@@ -122,9 +122,7 @@ const linkEnded = (): AppError =>
 interface PreviewLink {
   inboxId: string;
   messageId: string;
-  /** Whether the page may load content from other servers. */
   isRemote: boolean;
-  /** Epoch milliseconds. */
   endsAt: number;
   /** The API key that requested it, with which it ends; null for the inbox's read token. */
   keyId: string | null;

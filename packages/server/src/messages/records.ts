@@ -5,7 +5,6 @@ import type { Trail } from '../mail/trail.ts';
 import type { NewSource } from '../reading/sql.ts';
 
 export interface NewMail extends NewSource {
-  /** Whether the sender is checked while the mail is parsed. */
   checks: boolean;
   /** Id of its row of `outgoing`. The mail is stored only while that is pending, and completes it. */
   outgoing?: string | undefined;
@@ -29,9 +28,7 @@ export type Placed =
       messageId: string;
       receivedAt: number;
       source: number;
-      /** Number of webhook deliveries. */
       deliveries?: number;
-      /** Whether an outcome of the message will be sent. */
       hasOutcome?: true;
     }
   | { inboxId: string; accountId: string; refused: 'gone' | 'full' };
@@ -55,17 +52,16 @@ export interface MessageRecord {
   tags: string[];
 }
 
+/** `summary`, `tags` and `otherRcptTo` are JSON texts. */
 export interface MessageRow {
   id: string;
   inboxId: string;
   receivedAt: number;
   size: number;
-  /** JSON text. */
   summary: string;
   readAt: number | null;
-  /** JSON text. */
   tags: string;
-  /** JSON text; null where it is just the address of the inbox. */
+  /** Null where it is just the address of the inbox. */
   otherRcptTo: string | null;
 }
 
@@ -74,7 +70,6 @@ export interface AccountMessageRow extends MessageRow {
   accountOrder: number;
 }
 
-/** An account, or one of its inboxes. */
 export interface SearchScope {
   accountId: string;
   inboxId?: string;
@@ -118,13 +113,11 @@ export interface FullMessageRecord extends MessageRecord {
   accountId: string;
   envelope: Omit<MailEnvelope, 'given'>;
   given?: MailEnvelope['given'];
-  /** Null if not checked. */
   authentication: MailAuthentication | null;
   /** All steps but the commit, whose time is `receivedAt`. */
   trail: Trail;
   content: MailContent;
   /** The store reads only a part of a large message: bodies may be null or cut, and lists empty. */
   isPartial: boolean;
-  /** Where the parts are in the raw source; null if unknown. */
   index: PartIndex | null;
 }

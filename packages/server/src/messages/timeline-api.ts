@@ -118,7 +118,6 @@ async function earlierAttempts(
   return own.filter(({ at }) => at > last).toSorted((a, b) => a.at - b.at);
 }
 
-/** `at`: epoch milliseconds. */
 type TimelineEvent = Omit<ShownEvent, 'at'> & { at: number | null };
 type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;
 
@@ -143,7 +142,6 @@ const ownEvent = (at: number, event: Draft['event'], detail: string): Draft => (
 
 interface Facts {
   deliveries: readonly Pick<DeliveryRecord, 'id' | 'webhookId' | 'attempts'>[];
-  /** Earlier attempts that were rejected or ended early, oldest first. */
   attempts: readonly Refusal[];
   sent?: readonly OutgoingRecord[];
   /** When the 250 reply was sent, epoch milliseconds; null if unknown. */

@@ -16,7 +16,6 @@ import {
   type Tx,
 } from '../database/sql.ts';
 
-/** How long refusals are kept, to explain tests that failed recently. */
 export const REFUSAL_KEPT_MS = DAY_MS;
 /** Refusals per address, so that a sender that retries forever does not fill the store. */
 const MAX_PER_ADDRESS = 50;

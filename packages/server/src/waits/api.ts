@@ -49,7 +49,7 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       const { waitedSeconds = 0, askedSeconds } = request.body;
       const expectation = {
         ...{ match, since, count, waitMs: timeoutSeconds * SECOND_MS, waitedMs: waitedSeconds * SECOND_MS },
-        ...(askedSeconds !== undefined && { askedMs: askedSeconds * SECOND_MS }),
+        askedMs: askedSeconds && askedSeconds * SECOND_MS,
       };
       const begun = clock.monotonic();
       const waitDeps = {

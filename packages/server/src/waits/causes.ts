@@ -17,19 +17,15 @@ const CERTAINTIES: readonly WaitCause['certainty'][] = ['certain', 'likely', 'po
 /** Input of {@link causesOf}. Times are epoch milliseconds. */
 export interface Facts {
   expectation: Expectation;
-  /** Time of `since` of the wait. */
   from: number;
-  /** When the first request of the wait began. */
   begun: number;
   now: number;
   inbox: InboxRecord;
   seenCount: number;
-  /** Conditions that none of the seen messages meets. */
   commonFailed: readonly FailedCondition[];
   /** The seen message that is most similar to what was waited for. */
   closest: CheckedMessage | undefined;
   matched: readonly MessageRecord[];
-  /** Whether all messages that had arrived were checked. */
   isComplete: boolean;
   /** The newest message that matches but arrived before `since`. */
   earlier: MessageRecord | undefined;

@@ -70,7 +70,6 @@ function likeness(failed: FailedCondition, message: MessageRecord): number {
 /** A matching text says more about the intended message than a matching code or attachment, so it counts twice. */
 const weightOf = (condition: string): number => (isText(condition) ? 2 : 1);
 
-/** Similarity of a message to what is waited for; 0 for none. */
 export function likenessOf({ message, failed }: CheckedMessage, match: Filters): number {
   const given = Object.entries(match).filter(([, condition]) => condition !== undefined);
   const all = given.reduce((sum, [name]) => sum + weightOf(name), 0);

@@ -42,7 +42,6 @@ export interface SmtpClients {
 export interface EvidenceDeps {
   held: HeldDeps;
   store: Pick<Store, 'accounts' | 'inboxes' | 'domains' | 'refusals' | 'outgoing'>;
-  /** Domains that all accounts share. */
   domains: readonly string[];
   /** SMTP clients of this process; null if it receives no mail. */
   visits: SmtpClients | null;
@@ -54,14 +53,12 @@ export interface EvidenceDeps {
   remoteAddress: string;
 }
 
-/** Evidence and its context, from which causes are derived. */
 export interface Surroundings extends Evidence {
   /** Inboxes that receive mail for addresses without an inbox; null if there is none or the caller must not know it. */
   sinkId: string | null;
   catchAllId: string | null;
   /** Inboxes that the evidence names, by id, and inboxes that formerly had its addresses, by address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
-  /** An SMTP client that disconnected without naming a recipient; undefined if there is none. */
   leaver: Peer | undefined;
   /** Mail that an application scheduled for this inbox: how many, and when the first is due. */
   held: { count: number; firstAt: number | null };
@@ -82,11 +79,9 @@ const newestOf = <T extends { at: number }>(all: readonly T[]): T[] =>
 /** A failed wait; times are epoch milliseconds. */
 interface Failed {
   inbox: InboxRecord;
-  /** The time of `since`. */
   from: number;
   begun: number;
   now: number;
-  /** If true, mail to other addresses is ignored. */
   hasArrived: boolean;
   /** Whether the message at a time meets the conditions. */
   meets(inboxId: string, at: number): Promise<boolean>;

@@ -23,9 +23,7 @@ export interface WaitedMessage {
 
 export interface Outcome {
   matched: boolean;
-  /** The messages that matched, oldest first. */
   messages: WaitedMessage[];
-  /** Position after all messages that were checked. */
   cursor: string;
   explanation: Explanation | null;
 }

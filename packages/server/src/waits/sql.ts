@@ -49,7 +49,6 @@ export type InboxWaits = Omit<ReportedInbox['waits'], 'failures'> & { failures: 
 const NONE: HeldCounts = { withMessages: 0, empty: 0 };
 const NO_WAITS: InboxWaits = { succeeded: 0, failed: 0, lists: NONE, streams: NONE, failures: [] };
 
-/** @param stored JSON text; null without waits */
 export const waitsOf = (stored: string | null): InboxWaits =>
   stored === null ? NO_WAITS : JSON.parse(stored);
 
@@ -84,7 +83,6 @@ function withMore(stored: string | null, ended: readonly EndedWait[]): string {
   } satisfies InboxWaits);
 }
 
-/** @returns false if the inbox is deleted */
 async function addToInbox(tx: Tx, inboxId: string, ended: readonly EndedWait[]): Promise<boolean> {
   // Lock the inbox, because a concurrent deletion copies its waits for reports.
   const inbox = await tx.first<{ seq: number }>(

@@ -35,7 +35,6 @@ function matchOf(match: Filters): ReportedWait['match'] {
   );
 }
 
-/** The parts of an explanation that quote messages. */
 function contentOf({ summary, causes, seen }: WaitExplanation): string {
   for (let count = seen.length; ; count--) {
     const content = JSON.stringify({ summary, causes, seen: seen.slice(0, count) });
@@ -95,7 +94,6 @@ export function createWaitLog(
       return waitId;
     },
 
-    /** Adds the result of a held list request or of a stream. */
     addHeld(inbox: InboxRecord, kind: 'list' | 'stream', hadMessages: boolean): void {
       const { id: inboxId, accountId } = inbox;
       if (hasLabels(inbox)) batcher.offer({ ended: { accountId, inboxId, kind, hadMessages } });

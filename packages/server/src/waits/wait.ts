@@ -147,7 +147,6 @@ async function readInFull(
     }
     left -= contentBytes;
     const full = await store.messages.find(inboxId, id, clock.now());
-    // A partial message must not be returned as a message in full.
     if (full) found.push({ message, full: full.isPartial ? null : full });
     else gone.add(id);
     if (contentBytes > LONG_READ_BYTES) await setImmediate();
@@ -186,14 +185,11 @@ async function newestMatch(
 
 /** Checks the messages of an inbox for one wait, oldest first, each once. */
 class WaitScan {
-  /** As of the last read. */
   inbox: InboxRecord;
   readonly expectation: Expectation;
   /** Only messages and refusals after this time count, epoch milliseconds. */
   readonly from: number;
-  /** When the first request of the wait began, epoch milliseconds. */
   readonly begun: number;
-  /** `receivedAt` of the last message that was checked. */
   place: number;
   matched: MessageRecord[] = [];
   seenCount = 0;
@@ -204,7 +200,6 @@ class WaitScan {
   /** Whether the last call of {@link run} checked all messages that had arrived. */
   isComplete = false;
   readonly #deps: HeldDeps;
-  /** By the monotonic clock. */
   readonly #deadline: number;
 
   constructor(deps: HeldDeps, inbox: InboxRecord, expectation: Expectation) {
@@ -280,7 +275,6 @@ class WaitScan {
     if (this.#unmatched.length > MAX_COMPARED) this.#unmatched.shift();
   }
 
-  /** @returns undefined when the signal aborted */
   async #next(signal: AbortSignal): Promise<CheckedPage | undefined> {
     const now = this.#deps.clock.now();
     if (!needsContent(this.expectation.match)) return this.#checkSummaries(now);

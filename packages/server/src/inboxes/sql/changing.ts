@@ -56,7 +56,6 @@ async function storeResponse(
 
 async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: number): Promise<void> {
   if (max === Number.POSITIVE_INFINITY) return;
-  // The sink does not count.
   const row = await tx.first<{ count: number }>(
     sql`select count(*) as count from (select seq from inboxes where account_id = ${accountId}
       and expires_at > ${now} and expires_at < ${PERMANENT_UNTIL} limit ${max}) as live`,

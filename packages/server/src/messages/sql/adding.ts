@@ -18,7 +18,6 @@ import { addSources, insertRows, RAW_PIECE_BYTES, removeSources } from '../../re
 import type { NewMail, NewMailRecipient, Placed } from '../records.ts';
 import { evict } from './ending.ts';
 
-/** A live, locked inbox. */
 interface BatchInbox {
   id: string;
   accountId: string;
@@ -26,7 +25,6 @@ interface BatchInbox {
   messageCount: number;
   lastReceivedAt: number;
   emptiedUpTo: number;
-  /** JSON text of the remaining outcome rules. */
   outcomes: string | null;
 }
 
@@ -94,7 +92,6 @@ interface Locked {
   ended: string[];
 }
 
-/** `last` is the largest place that an account has given. */
 interface Taken {
   id: string;
   account: number;
@@ -236,7 +233,6 @@ export async function addDeliveries(
   await insertRows(tx, `deliveries (${columns})`, rows);
 }
 
-/** Sets `deliveries` of each placed message. */
 const planDeliveries = ({ mails }: BatchPlan, webhooks: readonly Webhook[], now: number): NewDelivery[][] =>
   mails.map(({ messages }) =>
     messages.flatMap(({ placed }) => {

@@ -45,7 +45,6 @@ export async function evict(tx: Tx, overfull: ReadonlyMap<{ seq: number; emptied
   await releaseSources(tx, released);
 }
 
-/** The sweeper frees what deletions leave. */
 export const ending = {
   /** Deletes the source too unless another message has it. False if there is no such message. */
   delete: write(

@@ -55,7 +55,6 @@ async function takeOver(tx: Tx, { stage, mails }: StagedMails): Promise<void> {
   throw unavailable('too slow for this import, whose messages were deleted after an hour');
 }
 
-/** @throws AppError `limit_reached` for too many deliveries */
 async function addDeliveriesOf(
   tx: Tx,
   { id: inboxId, accountId }: InboxRecord,

@@ -84,7 +84,6 @@ export const one = {
     };
   }),
 
-  /** Of the raw source, bytes. */
   sizeOf: read(async (db, inboxId: string, messageId: string, now: number): Promise<number | undefined> => {
     const row = await db.first<{ size: number }>(
       sql`select s.size ${fromMessage(inboxId, messageId, now, SOURCE_AND_READING)}`,

@@ -19,7 +19,6 @@ type Following = Omit<Range, 'before'> & { before?: number };
 const timeOf = ({ receivedAt }: { receivedAt: number }): number => receivedAt;
 const orderOf = ({ accountOrder }: { accountOrder: number }): number => accountOrder;
 
-/** `last` is the place of the newest message. */
 export const placesOf = (db: Db, accountId: string): Promise<{ seq: number; last: number } | undefined> =>
   db.first(
     sql`select a.seq, o.last from accounts a join account_orders o on o.account_seq = a.seq where a.id = ${accountId}`,

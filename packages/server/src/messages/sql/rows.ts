@@ -10,7 +10,6 @@ import type { FullMessageRecord, MessageRecord, MessageRow } from '../records.ts
 
 const utf8 = new TextDecoder();
 
-/** @throws AppError `storage_damaged` for a text that is no JSON */
 export function parse<T>(text: string): T {
   try {
     return JSON.parse(text);
@@ -36,7 +35,6 @@ export async function readContents(
     return !known;
   });
   if (missing.length === 0) return found;
-  // Messages of one mail in several inboxes share a source.
   const bySource = Map.groupBy(missing, ({ source }) => source);
   const stored = await db.all<{ seq: number; content: Uint8Array }>(
     sql`select source_seq as seq, content from readings where source_seq ${anyOf([...bySource.keys()])}`,

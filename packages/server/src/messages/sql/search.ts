@@ -54,9 +54,7 @@ const MIN_LETTERS = 3;
 const PATTERN_CHARACTERS = 16;
 const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
-/** Consecutive messages that one call reads. */
 interface Stretch {
-  /** Of the last message. */
   place: number;
   rows: number;
   isComplete: boolean;
@@ -66,7 +64,6 @@ const SIZES = constant('m.received_at as place, r.size, m.source_seq as source')
 
 interface Sized {
   place: number;
-  /** Null until the mail is parsed. */
   size: number | null;
   source: number;
 }
@@ -287,6 +284,5 @@ export const searching = {
   }),
 };
 
-/** Columns of the scope and of the places in it. */
 const OF_ACCOUNT = [constant('m.account_seq'), constant('m.account_order')] as const;
 const OF_INBOX = [constant('m.inbox_seq'), constant('m.received_at')] as const;
