@@ -62,9 +62,8 @@ const decodeIso2022Kr: CharsetDecoder = (bytes) => {
 const decodeHz: CharsetDecoder = (bytes) => {
   const decoded = bytes
     .toString('latin1')
-    .replace(
-      /~\{([^\n]*?)(?:~\}|(?=\n)|$)|~\}|~(~)|~\n/g,
-      (_, shifted = '', tilde = '') => to8Bit(shifted) || tilde,
+    .replace(/~\{([^\n]*?)(?:~\}|(?=\n)|$)|~\}|~(~)|~\n/g, (_, shifted = '', tilde = '') =>
+      shifted === '' ? tilde : to8Bit(shifted),
     );
   return GBK.decode(Buffer.from(decoded, 'latin1'));
 };
