@@ -111,7 +111,10 @@ describe('a recorded inbox', () => {
     await app.send({ from, to: inbox.address, subject: 'third', attachments });
     const before = await messagesOf(inbox.id);
 
-    const answer = await importZip(await exported(inbox.id));
+    const archive = await exported(inbox.id);
+    const names = ['messages/00001.eml', 'messages/00002.eml', 'messages/00003.eml', 'inbox.json'];
+    expect([...(await filesOf(archive)).keys()]).toEqual(names);
+    const answer = await importZip(archive);
 
     expect(answer.status).toBe(201);
     expect(answer.body).toMatchObject({ recordedMessages: 3, messageCount: 3, replayEndsAt: null });
@@ -138,18 +141,6 @@ describe('a recorded inbox', () => {
     const as = answer.body.token;
     expect((await app.api('GET', `/v1/inboxes/${answer.body.id}`, { as })).status).toBe(200);
     expect((await app.api('GET', `/v1/inboxes/${inbox.id}`, { as })).status).toBe(404);
-  });
-
-  it('is exported the same again from the inbox that it was imported into', async () => {
-    const inbox = await app.createInbox();
-    const from = 'a@example.org';
-    for (const subject of ['one', 'two']) await app.send({ from, to: inbox.address, subject });
-    const first = await filesOf(await exported(inbox.id));
-    const copy = await importZip(await exported(inbox.id));
-    const second = await filesOf(await exported(copy.body.id));
-    expect([...first.keys()]).toEqual(['messages/00001.eml', 'messages/00002.eml', 'inbox.json']);
-    expect(second.get('messages/00001.eml')).toEqual(first.get('messages/00001.eml'));
-    expect(second.get('messages/00002.eml')).toEqual(first.get('messages/00002.eml'));
   });
 
   it('is exported with many messages without a warning of the process', async () => {

@@ -144,8 +144,8 @@ describe('a rule that is broken many times', () => {
 
   it('says so too where it is no finding', () => {
     const { findings, features } = lintMail(page('<p style="border-radius:3px">a</p>'));
+    const none = expect.arrayContaining(['Outlook (Windows)']);
     expect(findings).toEqual([]);
-    const rounded = features.find(({ feature }) => feature === 'border-radius');
-    expect(rounded?.none).toContain('Outlook (Windows)');
+    expect(features).toContainEqual(expect.objectContaining({ feature: 'border-radius', none }));
   });
 });
