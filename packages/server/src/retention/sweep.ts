@@ -48,8 +48,9 @@ export const removeSome = (
   const [from, columns] = [constant(table), constant(key)];
   return (tx, limit, now) =>
     tx.run(
-      sql`delete from ${from} where (${columns}) in
-        (select ${columns} from ${from} where ${which(now)} limit ${limit} ${lock}) and ${which(now)}`,
+      // Materialized, because PostgreSQL may repeat a subquery for each row, and find other rows each time.
+      sql`with chosen as materialized (select ${columns} from ${from} where ${which(now)} limit ${limit} ${lock})
+        delete from ${from} where (${columns}) in (select ${columns} from chosen) and ${which(now)}`,
     );
 };
 

@@ -15,10 +15,11 @@ export async function freeEmptied(tx: Tx, limit: number): Promise<number> {
   if (emptied.length === 0) return 0;
   const inboxes = anyOf(emptied.map(({ seq }) => seq));
   const deleted = await tx.all<{ source: number }>(
-    sql`delete from messages where (inbox_seq, received_at) in (
+    sql`with chosen as materialized (
         select m.inbox_seq, m.received_at from inboxes i
           join messages m on m.inbox_seq = i.seq and m.received_at <= i.emptied_up_to
-        where i.seq ${inboxes} limit ${limit})
+        where i.seq ${inboxes} order by m.inbox_seq, m.received_at limit ${limit})
+      delete from messages where (inbox_seq, received_at) in (select inbox_seq, received_at from chosen)
       returning source_seq as source`,
   );
   await releaseSources(

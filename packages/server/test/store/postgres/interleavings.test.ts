@@ -223,6 +223,19 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     expect(rows).toEqual([{ n: 50 }]);
   });
 
+  it('frees no more inboxes in one step than it should, though PostgreSQL expects one', async () => {
+    const labels = { run: '1' };
+    for (let n = 0; n < 30; n++) await one.inboxes.create(owner, inboxAt({ labels }), 99, null);
+    await one.inboxes.deleteByLabels(owner, labels, T);
+    await admin.query('update inboxes set freed = 1 where expires_at = 0');
+    const left = async () => (await admin.query('select count(*)::int as n from inboxes')).rows[0].n;
+    const before = await left();
+    await one.upkeep.sweep(T, 20);
+    expect(before - (await left())).toBe(5);
+    await sweepAll(one, T);
+    expect(await left()).toBe(1);
+  });
+
   it('wakes waits on an inbox that another node has deleted and freed, also if the hint is lost', async () => {
     const woken: unknown[] = [];
     const waiting = () => ({ inboxes: [inbox.id], accounts: [] });
