@@ -131,7 +131,7 @@ async function packagedPrograms(home: string): Promise<Programs> {
 }
 
 /** Lets other users pass through a folder without listing it. */
-async function letOthersPass(folder: string): Promise<void> {
+export async function letOthersPass(folder: string): Promise<void> {
   const { mode } = await stat(folder);
   if ((mode & 0o001) === 0) await chmod(folder, (mode & 0o777) | 0o011);
 }

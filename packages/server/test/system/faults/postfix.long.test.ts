@@ -1,0 +1,77 @@
+import { createTransport } from 'nodemailer';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+import { HAS_POSTFIX, type Postfix, startPostfix } from './postfix.ts';
+
+describe.skipIf(!HAS_POSTFIX)('the queue of Postfix, in front of an inbox with faults', () => {
+  let app: TestApp;
+  let postfix: Postfix;
+  beforeAll(async () => {
+    app = await startApp();
+    postfix = await startPostfix(app.smtp.port);
+  });
+  afterAll(async () => {
+    await postfix.stop();
+    await app.stop();
+  });
+
+  /** Hands a mail to Postfix, which takes it into its queue. */
+  async function queue(to: string, subject: string, from = 'app@example.org'): Promise<void> {
+    const transport = createTransport({ host: '127.0.0.1', port: postfix.port });
+    await transport.sendMail({ from, to, subject, text: 'Hello.' });
+    transport.close();
+  }
+  /** Resolves when the mail arrived; its failure tells what Postfix did. */
+  async function arrived(id: string, subject: string) {
+    const body = { match: { subject }, timeoutSeconds: 4 };
+    for (let round = 1; round <= 10; round++) {
+      const { matched, messages } = (await app.api('POST', `/v1/inboxes/${id}/wait`, { body })).body;
+      if (matched) return messages[0];
+      // A mail that is found in the queue while its last attempt ends is put aside for five minutes.
+      await postfix.flush();
+    }
+    throw new Error(`The mail did not arrive. ${await postfix.log()}`);
+  }
+  const left = async (id: string): Promise<number[]> =>
+    (await app.api('GET', `/v1/inboxes/${id}/faults`)).body.rules.map((rule: { left: number }) => rule.left);
+
+  it.each(['rcpt', 'data', 'end-of-data'])(
+    'retries after 451 twice at %s, then delivers once',
+    async (at) => {
+      const inbox = await app.createInbox();
+      const rules = [{ at, reply: { code: 451, text: '4.7.1 Greylisted' }, times: 2 }];
+      await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+      await queue(inbox.address, `451 at ${at}`);
+      await arrived(inbox.id, `451 at ${at}`);
+      expect(await left(inbox.id)).toEqual([0]);
+      const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+      expect(body.messages).toHaveLength(1);
+    },
+  );
+
+  it.each(['rcpt', 'data', 'end-of-data'])('retries after a closed connection at %s', async (at) => {
+    const inbox = await app.createInbox();
+    const rules = [{ at, disconnect: true }];
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+    await queue(inbox.address, `closed at ${at}`);
+    await arrived(inbox.id, `closed at ${at}`);
+    expect(await left(inbox.id)).toEqual([0]);
+  });
+
+  it('waits for a delayed reply, and sends a bounce after 554', async () => {
+    const [sender, inbox] = [await app.createInbox(), await app.createInbox()];
+    const rules = [
+      { at: 'end-of-data', delayMs: 1500 },
+      { at: 'rcpt', reply: { code: 554, text: '5.7.1 Not today' } },
+    ];
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+    await queue(inbox.address, 'delayed');
+    await arrived(inbox.id, 'delayed');
+    await expect.poll(() => left(inbox.id)).toEqual([0, 1]);
+    await queue(inbox.address, 'bounced', sender.address);
+    const bounce = await arrived(sender.id, 'Undelivered Mail Returned to Sender');
+    expect(bounce.text).toMatch(
+      /said:\s+554\s+5\.7\.1\s+Not\s+today\s+\(in\s+reply\s+to\s+RCPT\s+TO\s+command\)/,
+    );
+  });
+});
