@@ -45,7 +45,7 @@ import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/
 import { createSender } from './webhooks/outbound/send.ts';
 import { createScheduleClock } from './webhooks/schedule-clock.ts';
 
-/** Replaces parts of the app, mostly for tests. */
+/** Parts of the app that a caller may replace, mostly in tests. */
 export interface Overrides {
   clock?: Clock;
   log?: Logger;
@@ -55,25 +55,25 @@ export interface Overrides {
   /** Parse workers that several apps of a process share; their creator closes them. */
   parsing?: Parsing;
   isDurable?: boolean;
-  /** If true, a failure to listen on the metrics port is logged and does not stop the start. For a default port. */
+  /** If true, a failure to listen on the metrics port is only logged. For a port that is only a default. */
   mayLackMetrics?: boolean;
 }
 
-/** Null for a role that does not run. */
+/** A part is null if its role does not run in this process. */
 export interface RunningApp {
   http: { url: string; consoleUrl: string | null } | null;
   smtp: { host: string; port: number; tlsPort: number | null } | null;
   pop3: { host: string; port: number } | null;
   metrics: { url: string } | null;
   firstStart: FirstStart;
-  /** Returns a one-time code that signs in to the console, with the newest key of the first account. */
+  /** Returns a one-time code for the console. The code signs in with the newest key of the first account. */
   makeSignInCode(): string;
 }
 
 export interface App {
   /**
-   * @param onFirstKey called at once with the generated key of the first account, because only its hash is stored
-   * @throws Error with advice when a part does not start; the started parts are closed
+   * @param onFirstKey called with the generated key of the first account when it is created: only its hash is stored
+   * @throws Error with advice if a part does not start; the parts that have started are then closed
    */
   start(onFirstKey?: (key: string) => void): Promise<RunningApp>;
   /** Uses another certificate for new connections; if that fails, logs the error and keeps the old one. */
@@ -82,7 +82,7 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** Opens nothing before `start`. Processes with different roles share a PostgreSQL database. */
+/** Does not open a file or a port before `start`. Processes with different roles share a PostgreSQL database. */
 export function createApp(config: Config, overrides: Overrides = {}): App {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.logLevel);
@@ -153,7 +153,7 @@ async function openParts(given: Given, onFirstKey?: (key: string) => void) {
   const hostname = config.smtpName ?? domain;
   const events = createEventBus();
   const writing = { count: 0 };
-  // The store and `readings` need each other. Mail is read only after both exist.
+  // The store and `readings` depend on each other. No mail is parsed before both exist.
   let readings: Readings | undefined;
   const store = await openStore(given, events, {
     read: async (sources) => readings?.ensure(sources),
@@ -187,7 +187,7 @@ async function openParts(given: Given, onFirstKey?: (key: string) => void) {
     onRefusalsLost: (err) => log.error({ err }, 'Refusals could not be stored'),
   });
   opened.onClose(() => receiver.settled());
-  // An imported message already has a Received line.
+  // An imported message already has a Received line, which may exceed the limit of the plan by this much.
   const budget = new ByteBudget({
     capacity: IN_FLIGHT_BYTES + TRACE_HEADROOM_BYTES,
     largest: plans.largestMessageBytes + TRACE_HEADROOM_BYTES,
@@ -211,7 +211,7 @@ async function openParts(given: Given, onFirstKey?: (key: string) => void) {
 
 function webhookGuard({ config, overrides }: Given) {
   const allow = parseCidrs(config.webhookAllow.join(','));
-  // The system's resolver may know names of a private network, which are needed only if webhooks into one are allowed.
+  // The system's resolver may resolve names of a private network. Use it only if webhooks may go to such a network.
   const resolve =
     overrides.resolve ??
     createResolve({
@@ -305,7 +305,7 @@ async function startSmtp(parts: Parts) {
   return { server, endpoint: { host: config.smtpHost, ...ports } };
 }
 
-/** A revoked key ends its held requests within this time. */
+/** A request that is held open with a revoked key ends within this time. */
 const RECHECK_EVERY_MS = 500;
 
 async function startHttp(parts: Parts, smtp: Smtp | null) {
@@ -328,7 +328,7 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
     refusalsWritten: () => receiver.refusalsWritten(),
     smtp: smtp?.endpoint ?? null,
     visits: smtp?.server.visits ?? null,
-    // With PostgreSQL, other nodes may receive mail too, whose SMTP clients are unknown here.
+    // With PostgreSQL, other nodes may receive mail too, and this process does not know their SMTP clients.
     receivesAll: smtp !== null && config.databaseUrl === null,
     repliedAt: (messageId) => receiver.repliedAt(messageId),
     injection: createInjection(parts),
@@ -362,7 +362,7 @@ async function startPop3(parts: Parts, http: Http) {
   return { server, endpoint: { host: config.smtpHost, port } };
 }
 
-/** Starts the sweeper, and the delivery of webhooks and of what inboxes send. */
+/** Starts the sweeper, the delivery of webhooks and the sending of outgoing mail. */
 async function startWorker(parts: Parts): Promise<void> {
   const { config, overrides, hostname, store, clock, log, opened } = parts;
   const sweeping = new AbortController();
@@ -371,7 +371,7 @@ async function startWorker(parts: Parts): Promise<void> {
     sweeping.abort();
     return swept;
   });
-  // Only one server uses the embedded store, so these leases belong to no running process.
+  // Only one server uses the embedded store, so all leases in it were left by a process that has ended.
   if (config.databaseUrl === null)
     await Promise.all([store.deliveries.releaseAll(clock.now()), store.outgoing.releaseAll()]);
   const sender = createSender({ ...parts.guard, clock, userAgent: `Mayfly/${VERSION}` });
@@ -379,7 +379,7 @@ async function startWorker(parts: Parts): Promise<void> {
   const deliverer = new Deliverer({
     ...deps,
     metrics: parts.metrics.webhooks,
-    // Not this node's own address, because another node may send the next attempt, which must have the same bytes.
+    // Not the address of this node: another node may make the next attempt, whose body must have the same bytes.
     publicUrl: config.publicUrl ?? '',
   });
   deliverer.start();
@@ -390,7 +390,7 @@ async function startWorker(parts: Parts): Promise<void> {
   opened.addListener(dispatcher);
 }
 
-/** Adds gauges, and starts the listener for metrics. @returns null without that listener */
+/** Adds gauges and starts the listener for metrics. @returns null if no listener was started */
 async function startMetrics(parts: Parts, smtp: Smtp | null, http: Http | null) {
   const { config, overrides, log, opened } = parts;
   const { registry } = parts.metrics;
@@ -434,7 +434,7 @@ const listening = <T>(name: ListenerName, config: Config, started: Promise<T>): 
     throw explainListening(error, name, config);
   });
 
-/** Part of the 10 s from SIGTERM to exit. */
+/** Time to finish work in progress. The process exits within 10 s of SIGTERM. */
 const DRAIN_MS = 8_000;
 
 type Opened = ReturnType<typeof createOpened>;
@@ -446,9 +446,9 @@ function createOpened(log: Logger) {
   const close = (part: () => Promise<void>): Promise<void> =>
     part().catch((err) => log.error({ err }, 'A part did not stop cleanly'));
   return {
-    /** Adds a function that closes a part. These are called in reverse order, after all listeners have stopped. */
+    /** Adds a function that closes a part. The last added one is called first, after all listeners have stopped. */
     onClose: (closer: () => Promise<void>) => void closers.push(closer),
-    /** Adds a part that starts work: SMTP, HTTP, webhooks. All of them are stopped concurrently. */
+    /** Adds a part that starts work, such as SMTP or webhooks. All these parts are stopped concurrently. */
     addListener: (listener: (typeof listeners)[number]) => void listeners.push(listener),
     /** Logs failures. May be called twice. */
     async closeAll(): Promise<void> {

@@ -12,7 +12,7 @@ let lastDay = { number: 0, name: '1970-01-01' };
 
 export function dayOf(time: number): Day {
   const number = Math.floor(time / DAY_MS);
-  // Every request asks for the day, nearly always the same one, and formatting it takes 3 % of its time.
+  // Cached, because every request needs the name of the day, and formatting it takes 3 % of the request's time.
   if (number !== lastDay.number) lastDay = { number, name: new Date(time).toISOString().slice(0, 10) };
   return lastDay.name;
 }
@@ -25,7 +25,7 @@ export function monthAround(time: number): { start: number; end: number } {
   return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) };
 }
 
-/** Results of the store are reused for this long. Changes by other processes, such as the CLI, take effect after it. */
+/** Results of the store are cached for this long, which delays the effect of changes by other processes (the CLI). */
 export const CACHE_TTL_MS = 500;
 
 /**

@@ -15,13 +15,13 @@ interface Limits {
   maxConnectionsPerAddress: number;
 }
 
-/** Maximum of exempt connections, as a share of `maxConnections`. */
+/** At most this share of `maxConnections` can be exempt. */
 const EXEMPT_SHARE = 0.5;
 
 /**
- * Limits open connections, in total and per client. A new connection beyond a limit replaces an idle one of the same
- * client, or, at the total limit, of the client with the most connections: one that has received nothing, then the
- * least recently used. So a flood of idle connections replaces only its own.
+ * Limits open connections, in total and per client. Above a limit, a new connection replaces an idle one: of the same
+ * client, or, for the total limit, of the client with the most connections. An unused connection is replaced first,
+ * then the least recently used one, so a client that floods the server replaces only its own connections.
  */
 export class ConnectionLimiter<C extends LimitedConnection> {
   readonly #limits: Limits;
@@ -40,7 +40,7 @@ export class ConnectionLimiter<C extends LimitedConnection> {
     return this.#count;
   }
 
-  /** @param isUnlimited whether only the total limit applies @returns the limit that rejects the connection, or null */
+  /** @param isUnlimited if true, only the total limit applies @returns the exceeded limit, or null if accepted */
   enter(connection: C, isUnlimited = false): 'address' | 'server' | null {
     const own = this.#clients.get(connection.source);
     const isMany = !isUnlimited && (own?.size ?? 0) >= this.#limits.maxConnectionsPerAddress;
@@ -108,9 +108,9 @@ export class ConnectionLimiter<C extends LimitedConnection> {
   }
 }
 
-/** An IPv4 address as a dual-stack socket shows it (RFC 4291 section 2.5.5.2). */
+/** Prefix of an IPv4 address on a dual-stack socket (RFC 4291 section 2.5.5.2). */
 const MAPPED_IPV4 = /^::ffff:(?=\d+\.)/i;
-/** Network part of an IPv6 address: a customer has at least a /64 (RFC 6177). */
+/** Bytes of an IPv6 address that identify a network: a customer has at least a /64 (RFC 6177). */
 const NETWORK_BYTES = 8;
 
 export const plainAddress = (address = ''): string => address.replace(MAPPED_IPV4, '');
@@ -120,11 +120,11 @@ export const isLoopback = (address: string): boolean =>
     ? address.startsWith('127.')
     : ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
 
-/** SPF does not apply to programs on this machine. */
+/** False for this machine: SPF does not apply to programs on it. */
 export const isOutside = (address: string): boolean =>
   (isIPv4(address) || ipaddr.isValid(address)) && !isLoopback(address);
 
-/** Key of a client in limits: its IPv4 address or IPv6 /64 network; any other text as it is. */
+/** Key under which a client is limited: its IPv4 address or IPv6 /64 network. Any other text is returned unchanged. */
 export function sourceKey(address = ''): string {
   const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;

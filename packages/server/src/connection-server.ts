@@ -20,7 +20,7 @@ interface ConnectionServerOptions {
   log: Logger;
 }
 
-/** The listeners of SMTP or POP3 with their open connections, which add and remove themselves. */
+/** The listeners of SMTP or POP3, and their connections. A connection adds itself to `open` and removes itself. */
 export class ConnectionServer<C extends ServedConnection> {
   readonly open = new Set<C>();
   readonly #options: ConnectionServerOptions;
@@ -35,7 +35,7 @@ export class ConnectionServer<C extends ServedConnection> {
     });
   }
 
-  /** @param port 0 selects a free one @returns the port */
+  /** @param port 0 for any free port @returns the port in use */
   async listen(port: number, accept: (socket: Socket) => void): Promise<number> {
     const { protocol, host, maxConnections, clock, log } = this.#options;
     // Half-open, so that a client that sends everything and closes its side (a script with nc) still gets replies.
@@ -45,10 +45,9 @@ export class ConnectionServer<C extends ServedConnection> {
       else accept(socket);
     });
     this.#listeners.push(listener);
-    // Bursts of connections overflow Node's default of 511, and some clients then wait forever.
+    // In a burst of connections, Node's default backlog of 511 overflows, and some clients then wait forever.
     listener.listen({ port, host, backlog: maxConnections });
     await once(listener, 'listening');
-    // Errors of accepting a connection, for example EMFILE.
     const report = oncePerMinute(clock, (err, count) =>
       log.error({ err, count }, `${protocol} connections were not accepted`),
     );
@@ -56,7 +55,7 @@ export class ConnectionServer<C extends ServedConnection> {
     return (listener.address() as AddressInfo).port;
   }
 
-  /** Lets connections finish what they do until `deadlineMs`. Safe to call twice, and when `listen` failed. */
+  /** Gives connections `deadlineMs` to finish, then ends them. May be called twice, and after a failed `listen`. */
   async stop(deadlineMs: number): Promise<void> {
     this.#stopping.abort();
     const closed = this.#listeners.map((listener) => new Promise((resolve) => listener.close(resolve)));

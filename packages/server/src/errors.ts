@@ -1,6 +1,6 @@
 import { quoted, withoutCredentials } from './text/nearest.ts';
 
-/** `http/response/problems.ts` and `smtp/protocol.ts` translate these codes. */
+/** `http/response/problems.ts` and `smtp/protocol.ts` convert these codes to responses. */
 export type ErrorCode =
   | 'invalid_request'
   | 'invalid_since'
@@ -32,17 +32,17 @@ export type ErrorCode =
   | 'unavailable'
   | 'storage_damaged'
   | 'server_stopping'
-  /** Internal: clients see `unavailable`. The write may have happened; see `Store`. */
+  /** Internal: clients get `unavailable`. The write may have taken effect; see `Store`. */
   | 'outcome_unknown';
 
 export interface FieldError {
   /** A JSON pointer into the body, or a parameter's name. */
   path: string;
-  /** A sentence with the wrong value and what is right. */
+  /** A sentence that names the wrong value and what is allowed. */
   message: string;
 }
 
-/** May be shown to the client. */
+/** All details may be shown to the client. */
 export interface ErrorDetails {
   errors?: FieldError[];
   retryAfterSeconds?: number;
@@ -50,7 +50,7 @@ export interface ErrorDetails {
   expiredAt?: number;
   allow?: string[];
   contentRange?: string;
-  /** Accept-Encoding of an `unsupported_media_type` (RFC 9110 section 12.5.3). */
+  /** Value of the Accept-Encoding header of an `unsupported_media_type` response (RFC 9110 section 12.5.3). */
   acceptEncoding?: string;
 }
 
@@ -69,7 +69,7 @@ export class AppError extends Error {
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** The code of an error of Node.js or of a library, such as `ENOENT`; '' without one. */
+/** The code of an error of Node.js or of a library, such as `ENOENT`; '' if the error has no code. */
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : '';
 
@@ -90,7 +90,7 @@ const KINDS = {
 
 export type Kind = keyof typeof KINDS;
 
-/** The longest address (RFC 5321 section 4.5.3.1.3). */
+/** Maximum length of an address (RFC 5321 section 4.5.3.1.3). */
 const MAX_ADDRESS = 254;
 
 const withArticle = (kind: string): string => `${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}`;

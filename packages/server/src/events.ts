@@ -20,8 +20,8 @@ function createListeners() {
 export type EventBus = ReturnType<typeof createEventBus>;
 
 /**
- * Events inside one process, published after the commit. They are hints to read the store again; a lost event only
- * causes a delay. Subscribe before the query, so that nothing is missed.
+ * Events inside one process, published after the commit. An event is a hint to read the store again, so a lost event
+ * only causes a delay. Subscribe before you query the store, so that no change is missed.
  */
 export function createEventBus() {
   const [byInbox, byAccount, ofDeliveries] = [createListeners(), createListeners(), createListeners()];

@@ -30,7 +30,7 @@ function timePart(time: number): string {
 
 /**
  * Makes an id such as `msg_01jd…`: time and 80 random bits in base 32, as in a ULID. Ids of one kind sort by time.
- * The bits are those of a UUID, for which Node buffers random bytes. @param now epoch milliseconds
+ * The random bits come from a UUID, because Node buffers random bytes for UUIDs. @param now epoch milliseconds
  */
 export function newId(prefix: IdPrefix, now: number): string {
   const uuid = randomUUID();
@@ -39,7 +39,7 @@ export function newId(prefix: IdPrefix, now: number): string {
   return `${prefix}_${timePart(now)}${base32(first, 8)}${base32(second, 8)}`;
 }
 
-/** Sorts before all ids from that time on. @param time epoch milliseconds */
+/** Returns an id that sorts before all ids that are made at `time` or later. @param time epoch milliseconds */
 export const firstIdAt = (prefix: IdPrefix, time: number): string => `${prefix}_${timePart(time)}`;
 
 export const newUuid = (): string => randomUUID();
@@ -52,7 +52,7 @@ export function isId(prefix: IdPrefix, value: string): boolean {
   return value.startsWith(`${prefix}_`) && ID_BODY.test(value.slice(prefix.length + 1));
 }
 
-/** Epoch milliseconds of an id made by {@link newId}; undefined for another form. */
+/** Epoch milliseconds of an id made by {@link newId}; undefined for any other text. */
 export function timeOfId(prefix: IdPrefix, id: string): number | undefined {
   if (!isId(prefix, id)) return undefined;
   let time = 0;
@@ -85,7 +85,7 @@ function credential(prefix: CredentialPrefix, entropy: Uint8Array): string {
 
 /** Returns a random credential; only its {@link hashCredential} may be stored. */
 export function newCredential(prefix: CredentialPrefix): string {
-  // 32 bytes, of which 20.1 are used, so that the bias of the modulo 62^27 is below 2^-95.
+  // More than the 20.1 bytes that are needed, so that the bias of the modulo 62^27 is below 2^-95.
   return credential(prefix, randomBytes(32));
 }
 
@@ -97,7 +97,7 @@ export function deriveReadToken(idempotencyKey: string, nonce: string): string {
   );
 }
 
-/** False for a mistyped or incomplete credential. Keys without our prefix have no checksum: always true. */
+/** False for a mistyped or incomplete credential. Always true for keys without our prefix: they have no checksum. */
 export function hasValidChecksum(value: string): boolean {
   if (!/^mf[kt]_/.test(value)) return true;
   if (!/^mf[kt]_[0-9A-Za-z]{33}$/.test(value)) return false;

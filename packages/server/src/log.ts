@@ -7,7 +7,7 @@ export type { Logger };
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Reports the first of repeated errors at once, then the last one and their count once a minute. */
+/** Reports the first error at once, then at most one a minute, with the number of errors since the last report. */
 export function oncePerMinute(
   clock: Pick<Clock, 'monotonic'>,
   write: (error: Error, count: number) => void,
@@ -29,14 +29,14 @@ const MAX_WAITING_BYTES = 256 * 1024;
 /** Writes without blocking. @param done called once, with an error if the text was not written completely */
 export type WriteLog = (text: string, done: (error?: Error | null) => void) => void;
 
-/** Queues log lines for an output that may be slow, full or closed; drops lines that do not fit, and logs their number. */
+/** Queues log lines for an output that may be slow, full or closed. Lines that do not fit are dropped and counted. */
 export class LogOutput {
   readonly #write: WriteLog;
   #waiting: string[] = [];
   #waitingLength = 0;
   #writing = 0;
   #dropped = 0;
-  /** Dropped lines that the log has not reported yet. */
+  /** Number of dropped lines that the log has not reported yet. */
   #unreported = 0;
   #whenEmpty: (() => void)[] = [];
 
@@ -91,9 +91,9 @@ export class LogOutput {
 const droppedLine = (count: number): string =>
   `{"level":"warn"${pino.stdTimeFunctions.isoTime()},"dropped":${count},"msg":"Log lines were dropped because the output did not take them."}\n`;
 
-/** Writes in Node's thread pool. Only for regular files: a pipe that nobody reads would block a thread forever. */
+/** Writes in Node's thread pool. Only for regular files: a pipe without a reader would block a thread forever. */
 export function writeToFile(descriptor: number): WriteLog {
-  /** Whether the last write ended within a line, as on a full disk. */
+  /** Whether the last write ended in the middle of a line, as on a full disk. */
   let isCut = false;
   const writeRest = (bytes: Uint8Array, done: (error?: Error | null) => void): void => {
     write(descriptor, bytes, (error, written) => {

@@ -40,7 +40,6 @@ const warn = (text: string): void => {
   process.stderr.write(`${text}\n`);
 };
 
-/** Reads a line of standard input. At a terminal, prints `question` first. */
 async function readLine(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const { stdin } = process;
@@ -49,7 +48,7 @@ async function readLine(question: string): Promise<string> {
     for await (const line of createInterface({ input: stdin })) return line;
     return '';
   } finally {
-    // Otherwise the process would run until the other end closes.
+    // An open standard input would keep the process running until the other end closes it.
     stdin.destroy();
   }
 }
@@ -79,7 +78,7 @@ function hasTerminal(): boolean {
   }
 }
 
-/** Node's stream would block on a regular file and stop at its first error. */
+/** For a regular file, Node's stream would block, and would stop at its first error. */
 function writeToStandardOutput(): WriteLog {
   const { stdout } = process;
   return fstatSync(stdout.fd).isFile()
@@ -89,10 +88,10 @@ function writeToStandardOutput(): WriteLog {
       };
 }
 
-/** How long the end of the process waits for log lines to be written, milliseconds. */
+/** Before it exits, the process waits at most this long for log lines to be written. */
 const LAST_LINES_MS = 500;
 
-/** Waits for the output, and exits if it accepts no more: a pending write would keep the process running. */
+/** Waits for the output, but exits after a time limit: a pending write would keep the process running. */
 async function endOutput(output: LogOutput): Promise<void> {
   let isWritten = false;
   const written = output.flushed().then(() => {
@@ -106,11 +105,11 @@ async function endOutput(output: LogOutput): Promise<void> {
 const STOP_LIMIT_MS = 9_500;
 
 /**
- * Starts the server, and stops it on request, at the earliest once it has started.
+ * Starts the server and stops it on request. A request during the start takes effect after the start.
  * @param parent the parent's process id when this process began
  */
 async function serve(config: Config, parent: number, announcerOf: (log: Logger) => Announcer): Promise<void> {
-  // A server may outlive its terminal and the reader of its output.
+  // Ignore write errors: a server may outlive its terminal and the reader of its output.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   const output = new LogOutput(writeToStandardOutput());
   const log = createLog(config.logLevel, output);
@@ -171,7 +170,7 @@ function addServerCommands(program: Command, parent: number): void {
     )
     .action(async ({ like }: { like?: (typeof PROGRAMS)[number] }) => {
       const settings = like && settingsLike(like, process.env);
-      // A reload reads the settings again from process.env, for the certificate.
+      // A reload of the certificate reads the settings from process.env.
       Object.assign(process.env, settings?.env);
       if (settings?.warning) warn(settings.warning);
       const config = parseConfig(process.env, settings?.defaults ?? DEV_DEFAULTS);

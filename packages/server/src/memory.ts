@@ -1,10 +1,10 @@
 import { flushCompileCache } from 'node:module';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
-/** A delay, because the garbage collection blocks, and test runs send requests right after the start. */
+/** Garbage collection is delayed, because it blocks, and test runs send requests right after the start. */
 const SETTLE_MS = 2_000;
 
-/** Frees memory of the start: 10 MB per thread, in 25 to 100 ms. No effect without `--expose-gc`, as in tests. */
+/** Frees memory that only the start needed: 10 MB per thread, in 25 to 100 ms. Has no effect without `--expose-gc`. */
 export function giveBackMemoryLater(): void {
   const collect = () => {
     flushCompileCache();
@@ -16,34 +16,34 @@ export function giveBackMemoryLater(): void {
 /** Young generation of a worker thread, MiB. Objects of a batch die early; V8 would otherwise use ten times this. */
 export const YOUNG_HEAP_MB = 12;
 
-// Memory of large mails is freed explicitly: V8 lets 64 MB of dead buffers accumulate in each thread.
+// Memory of large mails is freed explicitly: V8 lets 64 MB of unreachable buffers accumulate in each thread.
 
-/** Buffers of this size are worth freeing, and never shared with other data. */
+/** Buffers of at least this size are freed explicitly. They never share memory with other data. */
 export const LARGE_BYTES = 256 * 1024;
 
 export const isLarge = ({ length }: Uint8Array): boolean => length >= LARGE_BYTES;
 
-/** Frees large memory that was not transferred. Only the last user of the bytes may call it. */
+/** Frees a large buffer, unless it was transferred. Call this only when no other code uses the bytes. */
 export function freeIfLarge({ buffer }: Uint8Array): void {
   if (!(buffer instanceof ArrayBuffer) || buffer.detached || buffer.byteLength < LARGE_BYTES) return;
   if (buffer.resizable) buffer.resize(0);
   else buffer.transfer(0);
 }
 
-/** Smaller reads may share their memory with others. */
+/** Smaller read buffers may share memory with other data. */
 const FREED_READ_BYTES = 16 * 1024;
 
-/** Frees a socket's read buffer, to reduce garbage collection. Only the last user of the bytes may call it. */
+/** Frees a socket's read buffer, to reduce garbage collection. Call this only when no other code uses the bytes. */
 export function freeRead({ buffer, byteLength }: Uint8Array): void {
   if (byteLength < FREED_READ_BYTES || byteLength !== buffer.byteLength) return;
   if (buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);
 }
 
-/** Bytes that are copied in one turn of the event loop: a third of a millisecond. */
+/** Bytes to copy in one turn of the event loop, which takes a third of a millisecond. */
 const COPIED_PER_TURN = 1024 * 1024;
 
 /**
- * Copies large bytes for {@link buffersToGive}. Not resizable, because access by byte takes twice as long then.
+ * Copies large bytes for {@link buffersToGive}. The copy is not resizable, which makes access by byte twice as fast.
  * @param isNeeded checked in each turn; if false, the result is empty
  */
 export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
@@ -61,7 +61,7 @@ export function buffersToGive(all: readonly Uint8Array[]): ArrayBuffer[] {
   return all.filter(isLarge).map(({ buffer }) => buffer as ArrayBuffer);
 }
 
-/** A copy that the store may take over and free; a large one has a resizable buffer of its own. */
+/** Returns a copy that the store may own and free. A large copy has a resizable buffer of its own. */
 export function copyToGive(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   if (!isLarge(bytes)) return bytes.slice() as Uint8Array<ArrayBuffer>;
   const copy = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }));

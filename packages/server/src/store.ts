@@ -55,15 +55,15 @@ const operations = {
 };
 
 /**
- * Times are epoch milliseconds. Every read checks that the inbox is live, so nothing depends on the sweeper. A `find…`
- * returns `undefined` for rows of other accounts as well. Arguments and results may be sent to another thread.
- * A failure of the storage is an AppError: `unavailable` if nothing was changed (repeat the call; deletions in steps
- * continue), or `outcome_unknown` if a write may have taken effect, as a whole (HTTP 503, SMTP 451).
+ * Times are epoch milliseconds. Every read checks that the inbox is live, so nothing depends on the sweeper. A
+ * `find…` returns `undefined` for rows of other accounts as well. Arguments and results may be sent to another
+ * thread. If the storage fails, a call throws an AppError: `unavailable` if nothing was changed (repeat the call; a
+ * deletion in steps continues), or `outcome_unknown` if the whole write may have taken effect (HTTP 503, SMTP 451).
  */
 export interface Store extends Calls<typeof operations> {
-  /** Grows with every write of this process (with `inboxes`: unless only messages change); null if other processes write too. */
+  /** Grows with every write; with `of`, not if only messages change. Null if other processes write too. */
   generation(of?: 'inboxes'): number | null;
-  /** Throws `unavailable` if the storage cannot be written to, and an earlier error `storage_damaged`. */
+  /** @throws AppError `unavailable` if the storage is not writable, `storage_damaged` if damage was found before */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
@@ -80,12 +80,12 @@ export function operationAt(path: string): Operation<never, unknown> {
   return operation;
 }
 
-/** Resolves when these sources have stored parsed content, or are deleted. */
+/** Resolves when the parsed content of these mails is stored, or the mails are deleted. */
 export type ReadSources = (sources: readonly number[]) => Promise<void>;
 
 const noReader: ReadSources = () => Promise.reject(new Error('This process reads no mail.'));
 
-/** @param read called by operations that need parsed content @param onDamage called with the first error of each kind */
+/** @param read called by operations that need parsed content @param onDamage called once for each kind of damage */
 export function storeOf(
   invoke: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
   own: Pick<Store, 'close' | 'generation'>,
@@ -128,7 +128,7 @@ export function storeOf(
   };
 }
 
-/** Makes one read of a key at a time. Callers during a read share the next one, which begins after their call. */
+/** Runs one read per key at a time. Calls during a read share the next one, so no result is older than its call. */
 function createQueue() {
   const running = new Map<string, Promise<unknown>>();
   const next = new Map<string, Promise<unknown>>();

@@ -89,7 +89,7 @@ async function showAccount({ store, plans, now }: Context, named: string, option
   const account = await findAccount(store, named);
   const month = monthOf(now);
   const { days, taken, passed } = await store.usage.read(account.id, month, `${month}-01`);
-  // Only reported requests: the leases of a running server (`taken`) include requests to come.
+  // Count only answered requests: `taken` also includes requests that a running server has leased but not used.
   const answered = days.reduce((sum, { requests }) => sum + requests, 0);
   const thresholds = USAGE_THRESHOLDS.map((percent) => ({
     percent,
@@ -133,7 +133,7 @@ async function setPlan({ store, plans }: Context, named: string, wanted: string)
   return `Changed the plan of ${after.id} (${plain(after.name)}) from ${before.plan} to ${after.plan}.\nA running server applies it within a second.`;
 }
 
-/** If it is interrupted, the next call continues. */
+/** If the deletion is interrupted, the next call continues it. */
 async function deleteAccount(
   { store, now }: Context,
   named: string,

@@ -12,11 +12,10 @@ export interface Edge {
   print(text: string): void;
   /** Epoch milliseconds. */
   now(): number;
-  /** Reads the first line of standard input; shows `question` when that is a terminal. */
+  /** Reads a line of standard input. At a terminal, prints `question` first. */
   readLine(question: string): Promise<string>;
-  /** Shows a step of a long command at a terminal. */
   onStep(text: string): void;
-  /** Opens the store, also while a server runs. */
+  /** Opens the store; works while a server runs. */
   openStore(config: Config): Promise<Store>;
 }
 
@@ -48,7 +47,7 @@ export class ArgumentError extends Error {
   override readonly name = 'ArgumentError';
 }
 
-/** Rejects also a name that is the id of an account, because commands accept both. */
+/** Also rejects a name in the form of an account id, because commands accept names and ids. */
 export async function readName(text: string): Promise<string> {
   // Imported dynamically, because these are 400 modules and the server loads this file too.
   const [{ CreateKey }, { Value }] = await Promise.all([

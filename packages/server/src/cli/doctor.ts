@@ -15,7 +15,7 @@ import { plain } from './text.ts';
 /** Time limit of one connection with all its commands, and of one HTTP request. Real senders wait longer. */
 const CONNECTION_MS = 10_000;
 const DNS = { timeout: 2_000, tries: 2 };
-/** A certificate must be valid for longer: ACME clients renew it 30 days before its end. */
+/** A certificate that ends sooner causes a warning: ACME clients renew 30 days before the end. */
 const MIN_VALID_DAYS = 14;
 /** Well below the five minutes that receivers of webhooks allow. */
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
@@ -31,7 +31,7 @@ interface Visit {
   domain: string;
   url: string | null;
   resolver: Resolver;
-  /** Whether the domain has an MTA-STS policy (RFC 8461), with which senders check the certificate. */
+  /** Whether the domain has an MTA-STS policy (RFC 8461). If so, senders check the certificate. */
   hasPolicy?: boolean;
 }
 
@@ -45,7 +45,7 @@ const records = <T>(query: Promise<T[]>): Promise<T[]> =>
     throw error;
   });
 
-/** @returns the hosts that senders connect to, in their order */
+/** @returns the hosts that senders connect to, the preferred one first */
 async function* checkMx({ domain, resolver }: Visit): AsyncGenerator<Finding, string[]> {
   const found = await records(resolver.resolveMx(domain));
   if (found.length === 0)
@@ -206,7 +206,7 @@ async function* checkAll(visit: Visit): Findings {
   yield* checkApi(visit);
 }
 
-/** @param port the SMTP port that senders connect to: 25 (RFC 5321 section 4.5.4.2), but in tests */
+/** @param port the SMTP port that senders connect to: 25 (RFC 5321 section 4.5.4.2), except in tests */
 export function addDoctorCommand(
   program: Command,
   edge: Pick<Edge, 'env' | 'print' | 'now'>,

@@ -24,7 +24,7 @@ export class SmtpRejection extends Error {
 
 const isAscii = (text: string): boolean => /^[\x20-\x7e\n\t]*$/.test(text);
 
-/** One line of header text, encoded by RFC 2047 if it is not ASCII. */
+/** Returns one line of header text. Text that is not ASCII is encoded (RFC 2047). */
 export function encodeHeader(text: string): string {
   const line = text.replaceAll(/[\r\n]+/g, ' ');
   if (isAscii(line)) return line;
@@ -81,15 +81,15 @@ export async function* readReplies(socket: Socket): AsyncGenerator<string, never
 export interface Envelope {
   from: string;
   to: readonly string[];
-  /** Lines end with CRLF, also the last one. */
+  /** Every line ends with CRLF. */
   mail: Buffer;
 }
 
-/** The bytes of DATA (RFC 5321 section 4.5.2). */
+/** The bytes that follow the DATA command, with dots doubled (RFC 5321 section 4.5.2). */
 const withDots = (mail: Buffer): Buffer =>
   Buffer.from(`${mail.toString('latin1').replaceAll(/(^|\n)\./g, '$1..')}.\r\n`, 'latin1');
 
-/** Parameters of MAIL for what is not ASCII (RFC 6152, RFC 6531). */
+/** Parameters of the MAIL command for addresses and messages that are not ASCII (RFC 6152, RFC 6531). */
 function parametersFor({ from, to, mail }: Envelope): string {
   const isAll = [from, ...to].every(isAscii);
   return `${isAll ? '' : ' SMTPUTF8'}${isAll && mail.every((byte) => byte < 0x80) ? '' : ' BODY=8BITMIME'}`;
@@ -97,8 +97,8 @@ function parametersFor({ from, to, mail }: Envelope): string {
 
 /**
  * Sends a message by SMTP, without TLS and authentication, to all recipients that the server accepts.
- * @returns the server's reply to the message, '' if it accepts no recipient
- * @throws SmtpRejection of a command other than RCPT; Error of the system call when there is no connection
+ * @returns the server's reply to the message; '' if it accepts no recipient
+ * @throws SmtpRejection if a command other than RCPT is rejected; Error of the system call if there is no connection
  */
 export async function deliver(
   server: HostPort,
@@ -188,7 +188,7 @@ interface MailOptions {
   body: string;
 }
 
-/** @param readConfig reads the settings; a parameter because `sendmail` uses this file, and loading them takes long */
+/** @param readConfig reads the settings. Not imported, because `sendmail` uses this file and must start quickly. */
 export function addMailCommand(
   program: Command,
   edge: Pick<Edge, 'print' | 'now'>,

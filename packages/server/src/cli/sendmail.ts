@@ -53,13 +53,13 @@ function readArguments(args: string[]): Options {
       recipients: positionals,
     };
   } catch (error) {
-    // Further sentences of Node.js explain "--".
+    // Node.js adds sentences about "--", which do not help here.
     const [reason] = messageOf(error).split(/\. |\.$/);
     throw new ArgumentError(`${reason}. Use -t, -i, -f ADDRESS, -F NAME, --server HOST:PORT and recipients.`);
   }
 }
 
-/** The addresses of a list, as Latin-1 bytes. A name without a domain is a user of this machine. */
+/** Returns the addresses of a list, as Latin-1 bytes. A name without a domain is a user of this machine. */
 const addressesIn = (list: string): string[] =>
   parseAddressList(list.replaceAll(/\r\n/g, ''))
     .mailboxes.map(({ address, name }) => address || (/^\S+$/.test(name) ? `${name}@localhost` : ''))
@@ -154,7 +154,7 @@ function explain(error: unknown, servers: readonly HostPort[]): { code: number; 
   };
 }
 
-/** @returns the exit code and an error message of one line; '' for none */
+/** @returns the exit code, and an error message of one line or '' */
 export async function sendmail(
   args: string[],
   { input, env, now }: { input(): Promise<Buffer>; env: Environment; now: number },

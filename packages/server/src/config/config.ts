@@ -18,7 +18,7 @@ const KEYS = Object.keys(SETTINGS) as Key[];
 const NAMES = KEYS.map(variableOf);
 const KNOWN = new Set(NAMES.flatMap((name) => [name, name + FILE_SUFFIX]));
 
-/** Variables for clients, which often run in the same job as the server, so they cause no warning. */
+/** Variables of clients cause no warning: clients often run in the same job as the server. */
 const CLIENT_NAMES = new Set(['MAYFLY_URL', 'MAYFLY_TOKEN', 'MAYFLY_INBOX_ID', 'MAYFLY_INBOX_ADDRESS']);
 
 /**
@@ -95,7 +95,7 @@ export class ConfigError extends Error {
 
 /**
  * Reads a setting from its variable, from the file that `NAME_FILE` names, or from its fallback.
- * @returns undefined if it is not valid; `problems` then has the reason
+ * @returns undefined if the value is not valid; `problems` then has the reason
  */
 function readSetting<K extends Key>(
   key: K,
@@ -153,7 +153,7 @@ function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signupPlan }: Partial
   return problems;
 }
 
-/** The certificate of SMTP and POP3 and its key, PEM. */
+/** PEM certificate and key of SMTP and POP3. */
 export const certificateOf = ({
   smtpTlsCert: cert,
   smtpTlsKey: key,
@@ -168,7 +168,7 @@ export function readCertificate(env: Environment) {
   return certificateOf({ smtpTlsCert, smtpTlsKey });
 }
 
-/** Of SMTP and POP3 each. */
+/** SMTP and POP3 each have these limits. */
 export const connectionLimits = (config: Config) => ({
   maxConnections: config.smtpMaxConnections,
   maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
@@ -176,7 +176,7 @@ export const connectionLimits = (config: Config) => ({
 
 /**
  * Ignores unknown names; see {@link unusedVariables}.
- * @param defaults replace those of the settings, by variable name; see {@link DEV_DEFAULTS}
+ * @param defaults values by variable name, which replace those of the settings; see {@link DEV_DEFAULTS}
  * @throws ConfigError that lists every problem
  */
 export function parseConfig(env: Environment, defaults: Readonly<Record<string, string>> = {}): Config {
@@ -246,7 +246,7 @@ const EXPLAINED: Readonly<Record<string, (where: string, host: string, port: str
 
 export type ListenerName = keyof typeof LISTENERS;
 
-/** @returns an Error that says why a listener does not start and which setting to change, or `error` itself */
+/** @returns an Error that says why a listener did not start and which setting to change, or `error` itself */
 export function explainListening(error: unknown, name: ListenerName, config: Config): unknown {
   if (!(error instanceof Error && 'code' in error)) return error;
   const explain = EXPLAINED[String(error.code)];

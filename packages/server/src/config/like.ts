@@ -3,10 +3,10 @@ import { splitPort } from '../text/host-port.ts';
 import type { Environment } from './config.ts';
 import { chosenKey, DEV_DEFAULTS } from './settings.ts';
 
-/** Programs whose place `mayfly dev --like` takes: their default ports, HTTP API and environment variables. */
+/** `mayfly dev --like` imitates these programs: their default ports, HTTP API and environment variables. */
 export const PROGRAMS = ['mailpit', 'mailhog'] as const;
 
-/** Converts a value to our settings; undefined for a value without an equivalent. */
+/** Converts a value to settings of Mayfly. Returns undefined for a value without an equivalent. */
 type Translate = (text: string) => Environment | undefined;
 
 const address =
@@ -24,12 +24,12 @@ const to =
     return value === undefined ? undefined : { [name]: value };
   };
 
-/** A rqlite URL has no folder. */
+/** An rqlite URL has no folder. */
 const folderOf = (path: string): string | undefined => (path.includes('://') ? undefined : dirname(path));
 
 const isOn = (text: string): boolean => /^(?:1|true|yes|on)$/i.test(text);
 
-/** Variables that need no setting, because Mayfly always does what they ask for. */
+/** Variables that need no setting, because Mayfly always behaves as they request. */
 const FULFILLED = [
   'MP_SMTP_AUTH_ACCEPT_ANY',
   'MP_SMTP_AUTH_ALLOW_INSECURE',

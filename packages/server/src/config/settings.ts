@@ -7,11 +7,11 @@ import { type HostPort, splitPort } from '../text/host-port.ts';
 import { quoted } from '../text/nearest.ts';
 import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
 
-/** One setting: the source of parsing, `mayfly config`, error messages and docs/configuration.md. */
+/** A setting. Used for parsing, `mayfly config`, error messages and docs/configuration.md. */
 export interface Setting<T = unknown> {
-  /** Default, as the text of the variable; without it the setting is not set. For `mayfly dev` see {@link DEV_DEFAULTS}. */
+  /** Default value, as text; if absent, the setting has no default. For `mayfly dev` see {@link DEV_DEFAULTS}. */
   fallback?: string;
-  /** What is allowed, with its unit; completes the sentence "Use …". */
+  /** The allowed values with their unit; completes the sentence "Use …". */
   allowed: string;
   sentence: string;
   secret?: true;
@@ -88,7 +88,6 @@ const CONNECTIONS: Kind<number> = {
 
 const hostname = requiring((text) => HOSTNAME.test(text));
 
-/** A host name or an IP address. */
 const host = (text: string): string => (ipaddr.isValid(text) ? text : hostname(text));
 
 const OWN_HOST: Kind<string> = {
@@ -137,7 +136,7 @@ function origin(text: string): string {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):\/\/[^/?#@*\s]+$/.exec(text) ?? [];
   const parsed = URL.canParse(text) ? new URL(text) : null;
   const isWeb = parsed !== null && /^https?:$/.test(parsed.protocol);
-  // Other schemes are those of browser extensions and web views.
+  // Browser extensions and web views have schemes other than http and https.
   if (scheme !== '' && (!isWeb || parsed.origin === text)) return text;
   const hint = isWeb && !text.includes('*') ? ` Did you mean "${parsed.origin}"?` : '';
   throw new SettingError(`${quoted(text)} is not an origin.${hint}`);
@@ -148,7 +147,7 @@ function corsOrigins(text: string): string[] {
   return listOf(origin)(text);
 }
 
-/** @param kind the end of a PEM label (RFC 7468) */
+/** @param kind how the label of the PEM block ends (RFC 7468) */
 const pem = (kind: string) =>
   requiring((text) => text.includes('-----BEGIN ') && text.includes(`${kind}-----`));
 
@@ -407,8 +406,8 @@ export const variableOf = (key: keyof typeof SETTINGS): string =>
   `MAYFLY_${key.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`;
 
 /**
- * Defaults of `mayfly dev`, by variable name: webhooks to this machine, a quiet terminal, an SMTP server that accepts
- * bare line feeds, any credentials and any recipient, the development key.
+ * Defaults of `mayfly dev`, by variable name. They allow the development key and webhooks to this machine, keep the
+ * terminal quiet, and let the SMTP server accept bare line feeds, any credentials and any recipient.
  */
 export const DEV_DEFAULTS: Readonly<Record<string, string>> = {
   MAYFLY_METRICS_PORT: '8026',

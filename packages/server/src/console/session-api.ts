@@ -10,11 +10,11 @@ import { VERSION } from '../version.ts';
 import type { SessionRecord } from './sql.ts';
 
 const SESSION = '/console/session';
-/** Sign-in and sign-out of the console. Not in the API description: programs send their credential. */
+/** Adds sign-in and sign-out of the console. Not in the API description: programs send credentials instead. */
 export function sessionRoutes(app: App, { options, deps, held }: RouteContext): void {
   const { store, clock, signInCodes } = deps;
 
-  /** Replies with the cookie of a session, which has the rights and lifetime of a live credential. */
+  /** Creates a session with the rights and lifetime of a live credential, and replies with its cookie. */
   const open = async (
     request: FastifyRequest,
     reply: FastifyReply,

@@ -4,7 +4,7 @@ import { hashCredential, newCredential } from '../ids.ts';
 const REUSE_MS = 60_000;
 export type SignInCodes = ReturnType<typeof createSignInCodes>;
 
-/** Codes of links that sign in without a key. A code ends with the process that printed it. */
+/** Codes in links that sign in without a key. A code is kept in memory, so it ends with the process. */
 export function createSignInCodes() {
   let made: { hash: string; accountId: string; endsAt: number } | undefined;
   return {
@@ -13,7 +13,7 @@ export function createSignInCodes() {
       made = { hash: hashCredential(code), accountId, endsAt: Number.POSITIVE_INFINITY };
       return code;
     },
-    /** `now`: monotonic milliseconds. Undefined for an unknown code, or {@link REUSE_MS} after its first use. */
+    /** @param now monotonic milliseconds @returns the account's id; undefined for an unknown or expired code */
     redeem(code: string, now: number): string | undefined {
       if (made?.hash !== hashCredential(code) || now >= made.endsAt) return undefined;
       made.endsAt = Math.min(made.endsAt, now + REUSE_MS);

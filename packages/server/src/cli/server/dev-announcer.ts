@@ -32,7 +32,7 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
-/** Contains a sign-in code only if everyone who reads the output, such as a log of CI, can read the mail anyway. */
+/** Adds a sign-in code only if everyone who can read the output (a CI log, for example) can read the mail anyway. */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
   const isOwn = LOOPBACK.test(config.httpHost) || config.devKey === 'open';
   if (!isOwn || config.publicUrl !== null) return consoleUrl;
@@ -82,7 +82,7 @@ function commands(running: RunningApp, config: Config): string[] {
   return lines;
 }
 
-/** The lines by which programs detect that the imitated program is ready. */
+/** Lines by which programs detect that the imitated server is ready. */
 function readyLines({ http }: RunningApp, { devKey, dialect }: Config): string[] {
   if (devKey !== 'open' || !http) return [];
   if (dialect !== 'mailhog') return [`[http] accessible via ${http.url}/`, ''];

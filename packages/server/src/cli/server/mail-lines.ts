@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import type { api, Mayfly } from '@mayfly/client';
 import type { Clock } from '../../clock.ts';
 
-/** Polling interval of refused mail, which is not in the stream. */
+/** Refused mail is polled, because the event stream does not contain it. */
 const REFUSALS_EVERY_MS = 2_000;
 const MAX_SUBJECT = 80;
 const MAX_ADDRESSES = 1_000;
@@ -14,7 +14,7 @@ export interface MailLinesDeps {
   print(line: string): void;
 }
 
-/** Without control and bidirectional characters: mail is untrusted input. */
+/** Removes control and bidirectional characters, because mail is untrusted input. */
 const plain = (text: string) => text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 
 const timeOf = (at: string) => styleText('dim', new Date(at).toTimeString().slice(0, 8));

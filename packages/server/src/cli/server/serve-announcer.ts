@@ -14,11 +14,11 @@ export interface Announcer {
   started(running: RunningApp): void;
   stopping(reason: StopReason): void;
   stopped(ms: number): void;
-  /** The process ends at once. */
+  /** Called when the process exits without finishing its work. */
   stoppedByForce(reason: StopSignal | 'time limit'): void;
 }
 
-/** Writes log lines, without secrets. They appear at every log level but `silent`, because they name the ports. */
+/** Writes log lines without secrets. They appear at every log level but `silent`, because they name the ports. */
 export function createServeAnnouncer(config: Config, log: Logger): Announcer {
   const lifecycle = config.logLevel === 'silent' ? log : log.child({}, { level: 'info' });
   return {
@@ -26,7 +26,7 @@ export function createServeAnnouncer(config: Config, log: Logger): Announcer {
     firstKey(key) {
       const path = join(config.dataDir, 'first-api-key');
       try {
-        // An existing file may be of an older database, or have other permissions.
+        // An existing file may belong to an older database, or have other permissions.
         rmSync(path, { force: true });
         writeFileSync(path, `${key}\n`, { mode: 0o600, flag: 'wx', flush: true });
         lifecycle.info(

@@ -13,7 +13,6 @@ export type StopReason = StopSignal | 'terminal closed' | 'parent exited';
 
 export interface StopSources {
   onSignal(signal: StopSignal | 'SIGHUP', listener: () => void): void;
-  /** True when the process had a terminal and lost it. */
   isTerminalGone(): boolean;
   /** True when the parent process has ended; null when the server may outlive it. */
   isParentGone: (() => boolean) | null;
@@ -55,7 +54,7 @@ export function watchForStop(sources: StopSources) {
       const wasGone = isGone();
       await clock.sleep(PARENT_CHECK_MS, watching.signal);
       if (!wasGone) continue;
-      // Under nohup the server survives a SIGHUP, and npm does not.
+      // Under nohup, SIGHUP ends npm, but it must not stop the server.
       if (clock.monotonic() - hungUpAt >= SAME_HANGUP_MS) request('parent exited');
       return;
     }
