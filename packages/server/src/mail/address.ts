@@ -6,25 +6,25 @@ import { domainToASCII } from 'node:url';
 const MAX_LOCAL_OCTETS = 64;
 /** RFC 5321 section 4.5.3.1.2, octets. */
 const MAX_DOMAIN_OCTETS = 255;
-/** Octets: a path has at most 256 (RFC 5321 section 4.5.3.1.3), and its two brackets count. */
+/** Octets. RFC 5321 section 4.5.3.1.3 allows 256 for a path, and a path includes two angle brackets. */
 const MAX_ADDRESS_OCTETS = 254;
 /** RFC 1035 section 2.3.4, octets. */
 const MAX_LABEL_OCTETS = 63;
 
 export interface ParsedAddress {
-  /** Unquoted and in NFC; its case is kept (RFC 5321 section 2.4). */
+  /** Without quotes and in Unicode form NFC. Upper case is kept (RFC 5321 section 2.4). */
   local: string;
-  /** Lower case; an international name in its ASCII form; an address literal with its brackets. */
+  /** In lower case. International names are in ASCII form, and address literals keep their brackets. */
   domain: string;
 }
 
 const DOT_STRING =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10FFFF}-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10FFFF}-]+)*$/u;
 const QUOTED = /^"((?:[ !#-[\]-~\u{80}-\u{10FFFF}]|\\[ -~])*)"$/u;
-/** Characters that no mail address may contain: controls, separators, lone surrogates. */
+/** No mail address may contain these characters: controls, line separators, lone surrogates. */
 const NEVER = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u;
 const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/;
-/** A source route, `@one,@two:`, to be accepted and ignored (RFC 5321 section 4.1.1.3). */
+/** A source route such as `@one,@two:`. Servers accept and ignore it (RFC 5321 section 4.1.1.3). */
 export const SOURCE_ROUTE = /^@[^\s:@,]+(?:,@[^\s:@,]+)*:/;
 
 function readLocal(text: string): string | undefined {
@@ -34,7 +34,7 @@ function readLocal(text: string): string | undefined {
   return quoted?.replaceAll(/\\(.)/g, '$1').normalize('NFC');
 }
 
-/** An address literal (RFC 5321 section 4.1.3). The general form needs a registered tag, and none is registered. */
+/** An IPv4 or IPv6 literal (RFC 5321 section 4.1.3). No tag of the general form is registered. */
 function isAddressLiteral(inner: string): boolean {
   if (isIPv4(inner)) return true;
   return /^ipv6:[^%]*$/i.test(inner) && isIPv6(inner.slice('ipv6:'.length));
@@ -60,8 +60,9 @@ function atSign(path: string): number {
 }
 
 /**
- * Parses an SMTP path (RFC 5321 section 4.1.2, RFC 6531), with or without its brackets. Rejects forms that RFC 5322
- * allows only in headers. @returns undefined when the text is not exactly one address
+ * Parses an SMTP path (RFC 5321 section 4.1.2, RFC 6531) with or without angle brackets. Rejects forms that
+ * RFC 5322 allows only in headers.
+ * @returns undefined if `text` is not exactly one address
  */
 export function parseAddress(text: string, options: { smtputf8?: boolean } = {}): ParsedAddress | undefined {
   let path = text;
@@ -82,7 +83,7 @@ export function parseAddress(text: string, options: { smtputf8?: boolean } = {})
 
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
-/** The key of an inbox: lower case, no `+tag`, quotes kept where needed, so that two addresses never share a key. */
+/** The key of an inbox: lower case, no `+tag`. Necessary quotes are kept, so that keys are unique. */
 export function inboxAddress(parsed: ParsedAddress): string {
   const plus = parsed.local.indexOf('+');
   const base = plus > 0 ? parsed.local.slice(0, plus) : parsed.local;
@@ -91,7 +92,7 @@ export function inboxAddress(parsed: ParsedAddress): string {
   return `${written}@${parsed.domain}`;
 }
 
-/** Mailbox names of RFC 2142, which belong to the operator of the domain. */
+/** Mailbox names that RFC 2142 reserves for the operator of the domain. */
 const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set(
   (
     'abuse ftp hostmaster info list list-request mailer-daemon marketing news noc postmaster ' +
@@ -101,7 +102,7 @@ const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set(
 
 const CHOSEN = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
-/** 1 to 64 of `a-z 0-9 . _ -`, where dots are single and not at the ends. */
+/** Accepts 1 to 64 of `a-z 0-9 . _ -`. Dots must be single and inside. */
 export function isChosenLocalPart(localPart: string): boolean {
   return localPart.length <= MAX_LOCAL_OCTETS && CHOSEN.test(localPart);
 }

@@ -3,7 +3,7 @@ import { bodyBytes } from './mime/part-index.ts';
 import type { Part } from './mime/parts.ts';
 
 /*
- * Decides which parts of a mail are its body (RFC 8621 section 4.1.4, more leniently for malformed mail). Every other
+ * Decides which parts of a mail are its body, as in RFC 8621 section 4.1.4 but more leniently. Every other
  * part with content is an attachment.
  */
 
@@ -17,7 +17,7 @@ type BodyKind = 'text' | 'html';
 
 const HTML = new Set(['text/html', 'application/xhtml+xml']);
 const PREFERRED: Readonly<Record<BodyKind, string>> = { text: 'text/plain', html: 'text/html' };
-/** Subtypes of text that hold data; all others are shown as text (RFC 2046 section 4.1.4). */
+/** Subtypes of `text` that hold data. All others are shown as text (RFC 2046 section 4.1.4). */
 const DATA_SUBTYPES = new Set(
   (
     'calendar csv tab-separated-values vcard x-vcard directory x-amp-html rfc822-headers css javascript ' +
@@ -26,7 +26,6 @@ const DATA_SUBTYPES = new Set(
 );
 const MAYBE_EMPTY_BYTES = 1_024;
 
-/** Decides the role of each part, and lists the parts by role. */
 export function sortParts(source: Buffer, root: Part): Bodies {
   const bodies: Bodies = { text: [], html: [], attachments: [] };
   sort(root, false);
@@ -54,7 +53,7 @@ export function sortParts(source: Buffer, root: Part): Bodies {
 function kindOf(part: Part): BodyKind | undefined {
   const { type, oddType } = part;
   if (HTML.has(type) || oddType === 'html') return 'html';
-  // RFC 2045 section 5.2 treats an invalid type as text, except for a file.
+  // An invalid type means plain text (RFC 2045 section 5.2), unless the part looks like a file.
   if (oddType !== '') return part.filename === '' && part.encoding !== 'base64' ? 'text' : undefined;
   if (type.startsWith('multipart/')) return wasTakenApart(part) ? 'text' : undefined;
   return type.startsWith('text/') && !DATA_SUBTYPES.has(type.slice(5)) ? 'text' : undefined;
@@ -68,7 +67,7 @@ function isBody(part: Part, kind: BodyKind, hasBody: boolean): boolean {
   if (parent === null) return true;
   if (parent.type === 'multipart/alternative') return part.type === notationOf(parent, kind);
   if (part.filename === '' || parent.type === 'multipart/related') return true;
-  // A text after the body is a file if it has a name or is empty; the body itself may have a name.
+  // A named or empty text part after the body is an attachment. The first part is a body even with a name.
   return part.bodyEnd > part.bodyStart && (!hasBody || parent.children[0] === part);
 }
 
@@ -83,7 +82,7 @@ function notationOf(alternative: Part, kind: BodyKind): string {
 
 const withoutBrackets = (id: string): string => id.trim().replace(/^<|>$/g, '');
 
-/** The root of multipart/related (RFC 2387): the part that `start` names, else the first part that can be displayed. */
+/** The root (RFC 2387) is the part that `start` names, or else the first part that can be displayed. */
 function relatedRoot({ children, parameters }: Part): Part | undefined {
   const start = withoutBrackets(parameters.get('start') ?? '');
   const named =
@@ -101,7 +100,7 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/** Whether a part of a multipart/related is a body too: the root has none of its kind and cannot refer to it. */
+/** Whether a part is a second body, because the root has no body of this kind. */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);
@@ -112,7 +111,7 @@ function holds(part: Part, kind: BodyKind): boolean {
   return kindOf(part) === kind;
 }
 
-/** Whether a whole mail or a multipart has no body, which is shown as null instead of an empty text. */
+/** Whether a mail or a multipart has no body at all. The API then returns null instead of an empty text. */
 function isEmpty(source: Buffer, part: Part): boolean {
   if (part.parent !== null && !part.type.startsWith('multipart/')) return false;
   const size = part.bodyEnd - part.bodyStart;
@@ -120,14 +119,13 @@ function isEmpty(source: Buffer, part: Part): boolean {
   return bodyBytes(source, part).length === 0;
 }
 
-/** Joins the texts of parts, with `\n` as line end; null if there are none. */
 export function joinTexts(texts: readonly string[]): string | null {
   if (texts.length === 0) return null;
   const text = clean(texts.length === 1 ? (texts[0] ?? '') : texts.join('\n'));
   return text.includes('\r') ? changePieces(text, (piece) => piece.replaceAll('\r\n', '\n')) : text;
 }
 
-/** A part without a disposition is inline if the body can refer to it, or if it is an alternative of the body. */
+/** Without a disposition, a part is inline if the body can refer to it or if it is an alternative body. */
 export function isInline({ disposition, contentId, parent }: Part): boolean {
   if (disposition !== '') return disposition === 'inline';
   return contentId !== '' || parent?.type === 'multipart/related' || parent?.type === 'multipart/alternative';

@@ -2,16 +2,16 @@ import type { StructurePart } from '@mayfly/client/contract';
 import type { MailAttachment, MailContent, ParsedMail } from './mail.ts';
 import type { PartIndex } from './mime/part-index.ts';
 
-/** Enough for the largest message in any charset, unless it has many control characters, which take six bytes each. */
+/** Enough for the largest mail, unless it has many control characters, which take six bytes each in JSON. */
 export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
 export interface FullJson {
-  /** The fields before those of the content. */
+  /** Fields of the JSON object that precede the content fields. */
   head: object;
   attachmentsUrl: string;
 }
 
-/** UTF-8 JSON of a message. Strings that exceed {@link MAX_STRING_BYTES} together are cut, and `truncated` says so. */
+/** Returns UTF-8 JSON. Strings above {@link MAX_STRING_BYTES} in total are cut, and `truncated` is set. */
 export function fullJson(
   { content, index }: Pick<ParsedMail, 'content' | 'index'>,
   { head, attachmentsUrl }: FullJson,
@@ -37,7 +37,6 @@ export function contentFields(content: MailContent, index: PartIndex | null, att
   };
 }
 
-/** In the order of the source; part numbers show the nesting. */
 export function structureOf(index: PartIndex, attachments: readonly MailAttachment[]): StructurePart[] {
   const counts: number[] = [];
   let listed = 0;
@@ -58,14 +57,14 @@ export function structureOf(index: PartIndex, attachments: readonly MailAttachme
 }
 
 const PIECE_CHARACTERS = 256 * 1024;
-/** Stands for a long string. No text of a mail contains it, see `clean`. */
+/** Placeholder for a long string. No text of a mail contains NUL, because `clean` removes it. */
 const LONG = '\0';
 const LONG_JSON = JSON.stringify(LONG);
 
 /**
- * UTF-8 JSON in pieces, because a string of many megabytes would exceed the heap of a worker. The last piece is the
- * closing brace.
- * @param maxBytes of the whole; strings beyond {@link PIECE_CHARACTERS} that exceed the rest are cut
+ * Returns UTF-8 JSON in pieces, because a string of many megabytes would exceed the heap of a worker.
+ * @param maxBytes limit of the whole JSON; only strings longer than {@link PIECE_CHARACTERS} are cut
+ * @returns pieces of which the last is the closing brace, so that the caller can add fields before it
  */
 export function jsonPieces(value: object, maxBytes: number): { pieces: Buffer[]; isCut: boolean } {
   const long: string[] = [];
@@ -101,7 +100,6 @@ function endOfPiece(value: string, from: number): number {
   return code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
 }
 
-/** Without the content of attached messages, which can be as long as a mail. */
 export interface AttachmentList {
   attachments: MailAttachment[];
   index: PartIndex;

@@ -1,29 +1,29 @@
 /*
- * Limits in characters (UTF-16 code units). Longer values are cut, but complete in `headers` and in the raw
- * source. Summaries have the tightest limits, because lists return up to 200 and streams and webhooks contain
- * them. A test compares these limits with `packages/client/src/contract`.
+ * Limits in characters (UTF-16 code units). Longer values are cut, but `headers` and the raw source have them
+ * in full. Summaries have the lowest limits, because lists return up to 200 of them, and streams and webhooks
+ * contain them. A test compares these limits with `packages/client/src/contract`.
  */
 
 /** A header line has at most 998 octets (RFC 5322 section 2.1.1). */
 export const MAX_SUBJECT = 1_000;
 export const MAX_MAILBOX_NAME = 200;
-/** 64 octets of local part, the at sign and 255 of domain (RFC 5321 section 4.5.3.1). */
+/** A local part of 64 octets, `@`, and a domain of 255 octets (RFC 5321 section 4.5.3.1). */
 export const MAX_MAILBOX_ADDRESS = 320;
-/** As many recipients as an SMTP transaction may have. */
+/** The same as the limit of recipients in an SMTP transaction. */
 export const MAX_MAILBOXES = 100;
 /** 100 mailboxes of 80 characters. */
 export const MAX_MAILBOX_CHARACTERS = 8_000;
 export const MAX_PREVIEW = 200;
 export const MAX_ID = 1_000;
-/** Most file systems allow 255 bytes; the rest is for paths that senders include. */
+/** Most file systems allow 255 bytes. Some senders include the path, so the limit is higher. */
 export const MAX_FILENAME = 1_024;
 export const MAX_PARAMETER_VALUE = 1_000;
 
 export const MAX_HTML_TEXT = 256 * 1024;
 export const MAX_IMAGES = 200;
-/** Longest attribute of an image that is kept. Only `data:` URIs are longer. */
+/** Longer attributes of images are dropped. In practice these are only `data:` URIs. */
 export const MAX_IMAGE_TEXT = 2_048;
-/** Limit of attached messages that are parsed: each costs as much as a mail. */
+/** Limit of attached messages that are parsed, because each takes as long as a mail. */
 export const MAX_INNER_MESSAGES = 20;
 
 /** Never splits a surrogate pair. */

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { adjectives, nouns } from 'human-id';
 
-/** Words that may be offensive or misleading next to others. */
+/** Words that may be offensive or misleading when combined with others. */
 const UNFIT: ReadonlySet<string> = new Set([
   ...['chubby', 'curvy', 'dirty', 'hot', 'petite', 'puny', 'slimy', 'wet', 'wicked', 'young', 'fat', 'dull'],
   ...['brown', 'yellow', 'red', 'khaki', 'dark', 'cute', 'hip', 'itchy', 'loose', 'small', 'legal', 'hungry'],
@@ -17,13 +17,13 @@ const fitting = (words: readonly string[]) =>
 export const ADJECTIVES: readonly string[] = fitting(adjectives);
 export const NOUNS: readonly string[] = fitting(nouns);
 
-/** Nine digits carry 29.9 bits; with the words, an address has at least 40. */
+/** Nine random digits have 29.9 bits. With two random words, an address has at least 40 bits. */
 export const LOCAL_PART_DIGITS = 9;
 
-/** 64 bits more than are used, so that the modulo bias is negligible. */
+/** 64 bits more than needed, so that the modulo bias is negligible. */
 export const LOCAL_PART_RANDOM_BYTES = 16;
 
-/** A random local part such as `calm.otter482910357`. @param random from a secure source; set by tests only */
+/** A random local part such as `calm.otter482910357`. @param random must be cryptographically secure */
 export function newLocalPart(random: Uint8Array = randomBytes(LOCAL_PART_RANDOM_BYTES)): string {
   let rest = BigInt(`0x${Buffer.from(random).toString('hex')}`);
   const draw = (choices: number): number => {
@@ -36,19 +36,18 @@ export function newLocalPart(random: Uint8Array = randomBytes(LOCAL_PART_RANDOM_
   return `${adjective}.${noun}${String(draw(10 ** LOCAL_PART_DIGITS)).padStart(LOCAL_PART_DIGITS, '0')}`;
 }
 
-/** Area codes of large cities in the United States; 9,998 numbers each are enough for 400,000 inboxes. */
+/** Area codes of large US cities. Each has 9,998 free numbers, which is enough for 400,000 inboxes. */
 export const AREA_CODES = [
   ...['202', '206', '212', '213', '214', '215', '216', '303', '305', '312', '313', '314', '317', '402'],
   ...['404', '408', '410', '412', '414', '415', '501', '502', '503', '504', '505', '512', '515', '602'],
   ...['612', '614', '615', '617', '702', '713', '801', '804', '808', '816', '901', '916'],
 ] as const;
 
-/** Assigned lines of the exchange 555, such as directory assistance. Its other lines are not in service. */
+/** Numbers of the exchange 555 that are in service, such as directory assistance. The others are free. */
 const ASSIGNED: ReadonlySet<string> = new Set(['1212', '4334']);
 
 const LINES = 10_000;
 
-/** A random phone number that is not in service, without its plus sign: a local part. */
 export function newPhoneLocalPart(): string {
   for (;;) {
     const line = String(randomInt(LINES)).padStart(4, '0');
@@ -56,6 +55,5 @@ export function newPhoneLocalPart(): string {
   }
 }
 
-/** The phone number (E.164) of a local part; null for other local parts. */
 export const phoneNumberOf = (localPart: string): string | null =>
   /^[1-9]\d{6,14}$/.test(localPart) ? `+${localPart}` : null;

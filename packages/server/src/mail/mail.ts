@@ -1,7 +1,7 @@
 import type { Attachment, Envelope, Message, MessageSummary } from '@mayfly/client/contract';
 import type { PartIndex } from './mime/part-index.ts';
 
-/* Stored as JSON without ids, times or URLs, so that a mail to several inboxes is parsed and stored once. */
+/* Stored as JSON without ids, times or URLs, so that several inboxes can share one stored mail. */
 
 export type {
   InnerMessage,
@@ -12,12 +12,12 @@ export type {
   MailLink,
 } from '@mayfly/client/contract';
 
-/** Any part except the text or HTML body, including inline parts. */
+/** Any part except the text or HTML body. Inline parts are attachments too. */
 export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 
 type Contained = 'from' | 'to' | 'cc' | 'subject' | 'preview' | 'attachmentCount' | 'inlineCount' | 'codes';
 
-/** Small (see limits.ts), because lists return it. `via` comes from the envelope. */
+/** Limited in size (see limits.ts), because lists return it. `via` comes from the SMTP envelope. */
 export type MailSummary = Pick<MessageSummary, Contained | 'via'>;
 
 type Headers =
@@ -33,7 +33,7 @@ type Headers =
 export interface MailContent
   extends Pick<Message, Headers | 'html' | 'text' | 'htmlText' | 'images' | 'links'> {
   attachments: MailAttachment[];
-  /** Text that only the HTML contains; for searches and the `text` filter. */
+  /** Text that only the HTML contains. Searches and the `text` filter use it. */
   htmlWords: string | null;
 }
 
@@ -71,11 +71,11 @@ export interface MailAuthentication {
 }
 
 export type MailEnvelope = Omit<Envelope, 'rcptTo'> & {
-  /** Tags and metadata that events of a provider return; the API does not show them. */
+  /** Tags and metadata for the events of an imitated provider. Our own API does not return them. */
   given?: Readonly<Record<string, unknown>>;
 };
 
-/** None of these types can contain a script. */
+/** Image types that cannot contain a script. */
 export const IMAGE_TYPES: ReadonlySet<string> = new Set(
   ['png', 'jpeg', 'gif', 'webp', 'bmp'].map((subtype) => `image/${subtype}`),
 );

@@ -26,7 +26,7 @@ import { attachmentId, bodyBytes, type IndexedPart } from './mime/part-index.ts'
 import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, readParts } from './mime/parts.ts';
 
 const PREVIEW_SOURCE = 4_096;
-/** Bytes that {@link parseHeaderOnly} reads: few, because it may run on the main thread. */
+/** {@link parseHeaderOnly} reads only this many bytes, because it may run on the main thread. */
 const HEADER_LOOK_BYTES = 16 * 1024;
 
 const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
@@ -37,7 +37,7 @@ const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
 };
 const HEADER_NOTE = 'The header is larger than 2 MiB; the fields beyond that are cut or not listed.';
 
-/** Parses a whole mail on a worker. Never throws. `parseError` names the limit beyond which content is left out. */
+/** Parses a whole mail on a worker. Never throws. `parseError` names a limit that the mail exceeded. */
 export function parseMail(raw: Uint8Array): ParsedMail {
   const source = asBuffer(raw);
   forgetUnknownCharsets();
@@ -199,12 +199,12 @@ function previewOf(text: string): string {
   return cut(folded, MAX_PREVIEW);
 }
 
-/** Cheap enough for the main thread, after a worker failed. Never throws. @param reason becomes `parseError` */
+/** For the main thread, after a worker failed. Fast; never throws. @param reason becomes `parseError` */
 export function parseHeaderOnly(raw: Uint8Array, reason: string): ParsedMail {
   try {
     return readHeaderOnly(asBuffer(raw).subarray(0, HEADER_LOOK_BYTES), reason);
   } catch {
-    // Fallback for a defect of the parser: the mail is stored without fields.
+    // The header parser has a defect, so the mail is stored without fields.
     return readHeaderOnly(Buffer.alloc(0), reason);
   }
 }

@@ -7,36 +7,35 @@ import { decodeAs } from './mime/charset.ts';
 import { readHeader } from './mime/header.ts';
 import { bodyBytes, type PartIndex, type PartRole } from './mime/part-index.ts';
 
-/* Stores content and part index, but not what can be decoded cheaply from the raw source of the mail. */
+/* Stores content and part index, but not data that is cheap to decode from the raw source. */
 
-/** HTML and headers of raw sources up to this size are not stored, but decoded on demand. */
+/** For raw sources up to this size, HTML and headers are not stored, but decoded on demand. */
 export const MAX_DERIVED_BYTES = 64 * 1024;
 
-/** Largest size of summary and content relative to the raw source. Ordinary mail takes less than one. */
+/** Maximum size of summary and content relative to the raw source. Ordinary mail has a ratio below 1. */
 export const MAX_STORED_RATIO = 2;
 export const STORED_ALLOWANCE_BYTES = 32 * 1024;
-/** Limit of the stored content, which the main thread parses. Longer text is decoded from the raw source. */
+/** Limit of stored content, because the main thread parses it. Longer text is decoded from the raw source. */
 export const MAX_STORED_BYTES = 2 * 1024 * 1024;
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
-/** Characters that are stored of a body which is too long to be stored; webhooks contain them. */
+/** If a body is too long to be stored, this many of its characters are stored, for webhooks. */
 const MAX_BEGINNING = 256 * 1024;
-/** UTF-8 bytes per character in JSON, except for control characters, quotes and backslashes. */
+/** Maximum UTF-8 bytes per character in JSON, except for control characters, quotes and backslashes. */
 const MAX_LETTER_BYTES = 3;
 
 type FromSource = 'html' | 'htmlText' | 'images' | 'text' | 'headers';
 
-/** Fields of {@link FromSource} are missing if they are to be decoded from the raw source. */
+/** Fields of {@link FromSource} are undefined if they must be decoded from the raw source. */
 export interface StoredContent extends Omit<MailContent, FromSource>, Partial<Pick<MailContent, FromSource>> {
-  /** The first MAX_BEGINNING characters of both bodies, for a mail with a body that is too long to be stored. */
+  /** The first MAX_BEGINNING characters of each body. Set if one of them is too long to be stored. */
   beginnings?: { text: string | null; html: string | null };
-  /** Missing if the mail could not be parsed, or if not even the index fits: then it is parsed again on demand. */
+  /** Undefined if parsing failed or if the index is too long. The mail is then parsed again on demand. */
   index?: PartIndex;
 }
 
 export interface KnownContent {
   content: MailContent;
   index: PartIndex | null;
-  /** True if the raw source contains more: bodies are null or cut, or lists are empty. */
   isPartial: boolean;
 }
 
@@ -82,7 +81,6 @@ export function contentJson(
 
 const beginningOf = (body: string | null): string | null => body && cut(body, MAX_BEGINNING);
 
-/** Keeps only the beginning of the text, for searches. */
 function jsonOfWords(words: string | null, budget: number): string {
   const maxCharacters = Math.max(0, Math.floor(budget / MAX_LETTER_BYTES));
   // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes these characters, which would take more bytes
@@ -91,17 +89,15 @@ function jsonOfWords(words: string | null, budget: number): string {
   return JSON.stringify({ ...empty, htmlWords } satisfies StoredContent);
 }
 
-/** The JSON; undefined if it exceeds `budget` bytes. */
 function jsonWithin(budget: number, content: StoredContent): string | undefined {
-  // Checked first, because each character takes at least a byte: 48 MB of control characters would become a
-  // string of 288 MB.
+  // Checked first, to avoid a huge string: 48 MB of control characters would become 288 MB of JSON.
   const bodies = [content.text, content.html, content.htmlText];
   if (bodies.reduce((sum, body) => sum + (body?.length ?? 0), 0) > budget) return undefined;
   const json = JSON.stringify(content);
   return json.length * MAX_LETTER_BYTES <= budget || Buffer.byteLength(json) <= budget ? json : undefined;
 }
 
-/** Decodes a text that is not stored from the raw source. */
+/** Decodes the text from the raw source if it is not stored. */
 export async function readWords(
   stored: StoredContent,
   load: () => Promise<Uint8Array>,

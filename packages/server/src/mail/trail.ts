@@ -1,6 +1,5 @@
 import type { TimelineEvent } from '@mayfly/client/contract';
 
-/** Timeline events that are stored with a mail; the API contract describes them. */
 export type TrailEvent = Exclude<
   TimelineEvent['event'],
   | 'date-header'
@@ -14,9 +13,8 @@ export type TrailEvent = Exclude<
 
 export interface TrailStep {
   event: TrailEvent;
-  /** Epoch milliseconds of this server's clock. */
   at: number;
-  /** For `tls`: protocol and cipher. For `authenticated`: `inbox` if the credentials are those of an inbox. */
+  /** For `tls`: protocol and cipher. For `authenticated`: `inbox` for the credentials of an inbox. */
   detail?: string | undefined;
 }
 
@@ -24,7 +22,7 @@ export type Trail = readonly TrailStep[];
 
 const MAX_DETAIL = 120;
 
-/** Encodes a trail as JSON without property names, to save space in every mail. */
+/** JSON without property names, to save space in every mail. */
 export const encodeTrail = (trail: Trail): string =>
   JSON.stringify(
     trail.map(({ event, at, detail }) => [event, at, ...(detail ? [detail.slice(0, MAX_DETAIL)] : [])]),

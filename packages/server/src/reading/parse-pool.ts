@@ -3,18 +3,18 @@ import { systemClock } from '../clock.ts';
 import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../memory.ts';
 import type { FromWorker, Operation, TaskResult, ToWorker, WorkerData } from './parse-worker.ts';
 
-/** Jobs posted to a worker in advance, so that it can start the next one without waiting for the main thread. */
+/** Jobs that are posted to a worker in advance, so that it never waits for the main thread. */
 const JOBS_PER_WORKER = 8;
-/** Bytes of the jobs posted in advance: 2 ms of work, 10 ms at worst. A larger job is posted alone. */
+/** Total bytes of these jobs: 2 ms of work, or 10 ms at worst. A larger job is posted alone. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
 
-/** Interval of checks whether deferred jobs may run. */
+/** Interval at which deferred jobs are checked. */
 const DEFERRED_MS = 20;
 
-/** Scheduling key: accounts take turns, and the inboxes within an account do too. */
+/** Scheduling key. Accounts take turns, and the inboxes of an account take turns. */
 export type Flow = readonly [accountId: string, inboxId: string];
 
-/** Whether a caller awaits a result: the job then runs before those that no caller awaits. */
+/** A job whose result a caller awaits runs before all other jobs. */
 export interface Urgency {
   isAwaited: boolean;
   onAwaited?: () => void;
@@ -32,22 +32,22 @@ export interface JobRequest {
   operation: Operation;
   /** Size of the input, bytes. */
   size: number;
-  /** Loads the input. Called when a worker is free, and again if the job is repeated. */
+  /** Loads the input when a worker is free, and again if the job is repeated. */
   load: () => Promise<Uint8Array> | Uint8Array;
   argument?: unknown;
   flow: Flow;
   urgency: Urgency;
-  /** Returns true while the job may wait, as long as no caller awaits it. */
+  /** While this returns true, the job is deferred, unless a caller awaits its result. */
   mayWait?: (() => boolean) | undefined;
-  /** Abort it when the result is no longer needed: a job that has not begun is dropped. */
+  /** Aborted when no caller needs the result any more. A job that has not begun is then dropped. */
   signal?: AbortSignal | undefined;
 }
 
 type Job = JobRequest & PromiseWithResolvers<TaskResult | Failure> & { isSettled: boolean };
 
-/** Serves one item of each account in turn, so that an account waits for at most one item of each other account. */
+/** Round robin over accounts, so that an account waits for at most one item of each other account. */
 export class Turns<T extends { readonly flow: Flow }> {
-  /** In the order of the turns; the inboxes within an account likewise. */
+  /** Accounts, and the inboxes of each account, in the order of their turns. */
   readonly #accounts = new Map<string, Map<string, Set<T>>>();
 
   add(item: T): void {
@@ -57,7 +57,6 @@ export class Turns<T extends { readonly flow: Flow }> {
     inboxes.set(inboxId, (inboxes.get(inboxId) ?? new Set()).add(item));
   }
 
-  /** The item to be served next, which stays queued. */
   next(): T | undefined {
     const [inboxes] = this.#accounts.values();
     const [items] = inboxes?.values() ?? [];
@@ -65,7 +64,7 @@ export class Turns<T extends { readonly flow: Flow }> {
     return item;
   }
 
-  /** Removes an item, and moves its inbox and account to the end of the turns. @returns false if it is not queued */
+  /** Removes an item, and moves its inbox and account to the end. @returns false if the item is not queued */
   remove(item: T): boolean {
     const [accountId, inboxId] = item.flow;
     const inboxes = this.#accounts.get(accountId);
@@ -84,34 +83,32 @@ interface Thread {
   /** In the order in which the worker runs them. */
   readonly jobs: Job[];
   readonly outbox: Job[];
-  /** Resolves when all earlier jobs are posted. Posting is asynchronous, because inputs are loaded and copied first. */
+  /** Resolves when all earlier jobs are posted, which takes time because their inputs are loaded first. */
   posted: Promise<void>;
   results: number;
   readonly begun: WorkerData['begun'];
-  /** Runs a slow job, and gets no further jobs until it has finished all of its own. */
+  /** The current job is slow. The worker receives no new jobs until it has finished all of its jobs. */
   isSlow: boolean;
-  /** The current job at the last check, and when it was first seen; monotonic milliseconds. */
+  /** The current job at the last check, and the time when it was first seen (monotonic milliseconds). */
   watched: Job | undefined;
   since: number;
 }
 
 export interface PoolLimits {
   threads: number;
-  /** Limit of further workers that replace slow ones. When it is reached, the queue waits until one is terminated. */
+  /** Limit of extra workers that replace slow ones. At the limit, jobs wait until a worker is terminated. */
   slow: number;
-  /** Workers that are kept when idle. */
   warm: number;
-  /** A job that takes longer is slow: those behind it move to another worker. */
+  /** A job that takes longer is slow. Other workers then take over the jobs that wait behind it. */
   slowMs: number;
   timeLimitMs: number;
   idleMs: number;
-  /** Limit of one worker's JavaScript heap, MiB. */
+  /** Limit of the JavaScript heap of each worker, MiB. */
   heapMb: number;
 }
 
-/** Worker threads with a shared queue. Uses the system clock even in tests, because workers take real time. */
+/** Worker threads with a shared queue. Tests use the system clock too, because workers take real time. */
 export class ParsePool {
-  /** Jobs that a caller awaits are served before all others. */
   readonly #awaited = new Turns<Job>();
   readonly #others = new Turns<Job>();
   readonly #threads = new Set<Thread>();
@@ -119,7 +116,7 @@ export class ParsePool {
   readonly #entry: URL;
   readonly #closed = new AbortController();
   #isWatching = false;
-  /** Whether all workers were busy since the queue was empty. */
+  /** True if all workers have been busy since the queue was last empty. */
   #isBehind = false;
   #deferring: Promise<void> | undefined;
 
@@ -136,7 +133,7 @@ export class ParsePool {
     while (!this.#closed.signal.aborted && this.#threads.size < this.#limits.warm) this.#start();
   }
 
-  /** Rejects if `load` rejects, or with the reason of `signal`. */
+  /** @throws the error of `load`, or the reason of an aborted `signal` */
   async run(request: JobRequest): Promise<TaskResult | Failure> {
     const { signal, urgency } = request;
     signal?.throwIfAborted();
@@ -186,8 +183,7 @@ export class ParsePool {
       if (thread === undefined) return;
       this.#remove(job);
       thread?.jobs.push(job);
-      // setImmediate runs after the sockets were read, so mails that arrive in one turn share one message to
-      // the worker.
+      // setImmediate runs after all sockets were read, so mails that arrive together share one message.
       if (thread?.outbox.push(job) === 1) setImmediate(() => this.#post(thread));
     }
     this.#isBehind = false;
@@ -200,7 +196,7 @@ export class ParsePool {
     });
   }
 
-  /** The worker with the fewest jobs, or a new one if all are busy and another is allowed. */
+  /** The worker with the fewest jobs. Starts another worker if all are busy and the limits allow it. */
   #threadFor({ size }: Job): Thread | undefined {
     const { threads, slow } = this.#limits;
     const able = [...this.#threads].filter(({ isSlow }) => !isSlow);
@@ -235,7 +231,7 @@ export class ParsePool {
     };
     let failure: Failure = 'crash';
     worker.on('message', (results: FromWorker) => this.#receive(thread, results));
-    // The thread ends after this event; earlier results arrive before it.
+    // The results that the worker sent before the error arrive before this event.
     worker.on('error', (error: Error & { code?: string }) => {
       if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') failure = 'memory';
     });
@@ -251,7 +247,7 @@ export class ParsePool {
       const tasks = jobs.map(({ operation, argument }, at) => [operation, inputs[at], argument]);
       thread.worker.postMessage(tasks as ToWorker, buffersToGive(inputs));
     };
-    // RangeError: there is no memory for the copy.
+    // A RangeError means that there is no memory for the copy.
     thread.posted = thread.posted.then(post).catch(() => this.#end(thread, 'memory'));
   }
 
@@ -265,7 +261,7 @@ export class ParsePool {
     this.#dispatch();
   }
 
-  /** Runs only while jobs are in progress, so that an idle server sets no timers. */
+  /** Runs only while jobs are in progress, so that an idle server has no timers. */
   async #watch(): Promise<void> {
     if (this.#isWatching) return;
     this.#isWatching = true;
@@ -292,7 +288,7 @@ export class ParsePool {
     } else if (current && elapsed >= timeLimitMs) this.#end(thread, 'time');
     else if (current && elapsed >= slowMs && !thread.isSlow) {
       thread.isSlow = true;
-      // This worker runs them too, when the slow one has ended.
+      // This worker runs these jobs too, after its slow job, if no other worker has finished them.
       this.#requeue(thread.jobs.filter((job) => job !== current));
     }
   }
@@ -301,14 +297,14 @@ export class ParsePool {
   #end(thread: Thread, failure: Failure): void {
     if (!this.#threads.delete(thread)) return;
     void thread.worker.terminate();
-    // If none was begun, the first one fails, so that workers which cannot start do not repeat all jobs forever.
+    // Without a begun job, the first one fails, or a worker that cannot start would repeat all jobs forever.
     settle(thread.jobs[Math.max(0, begunOf(thread) - 1)], failure);
     if (Atomics.load(thread.begun, 0) > 0) this.warmUp();
-    // Jobs of a slow worker may already run elsewhere; the first result counts.
+    // Another worker may already run the jobs of a slow worker. The first result of a job counts.
     this.#requeue(thread.jobs);
   }
 
-  /** They have had their turn, so they run before jobs that no caller awaits. */
+  /** These jobs were scheduled once already, so they run before jobs that no caller awaits. */
   #requeue(jobs: readonly Job[]): void {
     for (const job of jobs) {
       if (job.isSettled) continue;
@@ -331,12 +327,12 @@ function fail(job: Job, error: unknown): void {
 
 const begunOf = ({ results, begun }: Thread): number => Atomics.load(begun, 0) - results;
 
-/** Bytes that may be transferred to a worker; none for a job that has ended meanwhile. */
+/** Returns bytes that may be transferred to a worker; an empty array if the job has already ended. */
 async function inputOf(job: Job): Promise<Uint8Array> {
   const isNeeded = () => !job.isSettled;
   try {
     const input = isNeeded() ? await job.load() : new Uint8Array();
-    // The bytes of a mail are still needed here; other large inputs are transferred.
+    // The main thread still needs the bytes of a mail, so a large mail is copied before the transfer.
     return job.operation === 'parse' && isLarge(input) ? await copyInTurns(input, isNeeded) : input;
   } catch (error) {
     if (error instanceof RangeError) throw error;

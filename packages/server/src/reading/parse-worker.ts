@@ -8,14 +8,13 @@ import { MAX_PAGE_LENGTH, previewMail } from '../mail/preview/preview.ts';
 import { contentJson, MAX_STORED_BYTES } from '../mail/stored-content.ts';
 import { buffersToGive, copyToGive, freeIfLarge, giveBackMemoryLater, isLarge } from '../memory.ts';
 
-/** The parsed mail as the store keeps it: UTF-8 JSON of MailSummary and StoredContent. */
 export interface ParsedBytes {
   summary: Uint8Array;
   content: Uint8Array;
   parseError: string | null;
 }
 
-/** The operations of a worker. Results are in buffers of their own. Tests replace them with faulty ones. */
+/** Operations of a worker. Each result has a buffer of its own. Tests replace operations with faulty ones. */
 export const TASKS = {
   parse(raw: Uint8Array): ParsedBytes {
     const mail = parseMail(raw);
@@ -50,22 +49,22 @@ export type Operation = keyof Tasks;
 
 const MIB = 1024 * 1024;
 
-/** Upper bound of the bytes of a result. A longer one is a defect and ends the worker. */
+/** Maximum size of a result in bytes. A larger result is a defect and ends the worker. */
 export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) => number>> = {
   parse: () => MAX_STORED_BYTES,
   lint: () => MIB / 4,
-  // UTF-8 takes at most three bytes for a UTF-16 code unit.
+  // In UTF-8, a UTF-16 code unit takes at most three bytes.
   preview: () => 3 * MAX_PAGE_LENGTH + 1024,
-  // Enough for a thousand parts with names, ids and types of a thousand characters each.
+  // Enough for 1,000 parts whose names, ids and types have 1,000 characters each.
   attachments: () => 16 * MIB,
   fullJson: () => MAX_STRING_BYTES + 4 * MIB,
-  // A number may become longer: 1e20 is written with 21 digits.
+  // JSON.stringify can lengthen a number: it writes 1e20 with 21 digits.
   jsonLines: (inputBytes) => 5 * inputBytes + 1024,
   decode: (inputBytes) => inputBytes + MAX_FILLED_BYTES,
 };
 
 export interface WorkerData {
-  /** Shared memory with one number: how many jobs this worker has begun. */
+  /** Shared memory with one number: the count of jobs that this worker has begun. */
   begun: Int32Array;
 }
 
@@ -75,12 +74,12 @@ export type TaskResult = ReturnType<Tasks[Operation]>;
 
 export type FromWorker = TaskResult[];
 
-/** Results sent in one message: few, so that the first mails are stored while the next ones are parsed. */
+/** Results per message. A low number, so that the first mails are stored while the next ones are parsed. */
 const RESULTS = 4;
 
 const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** Copies the pieces into one array, because they may be views of a larger buffer, and frees them. */
+/** Copies the pieces into one array and frees them, because they may be views of a larger buffer. */
 function joined(pieces: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -92,13 +91,13 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** Items of one line: few enough to be validated in a millisecond. */
+/** Few enough to be validated in a millisecond. */
 const ITEMS_PER_LINE = 20;
 
 /**
- * Splits a JSON document into lines: first the document with its field `array` empty, then groups of the items of that
- * field. The caller can yield to the event loop after each line.
- * @throws SyntaxError, or RangeError if nested too deeply
+ * Splits a JSON document into lines: first the document with an empty `array` field, then groups of its
+ * items. The caller can yield to the event loop after each line.
+ * @throws SyntaxError, or RangeError if the document is nested too deeply
  */
 function jsonLines(document: Uint8Array, array: string): string {
   const value: unknown = JSON.parse(new TextDecoder().decode(document));
@@ -125,7 +124,7 @@ const bytesIn = (result: TaskResult): Uint8Array[] =>
     ? [result]
     : Object.values(result).filter((part) => part instanceof Uint8Array);
 
-/** Entry point of a parser worker thread; see parse-pool.ts. An error ends the thread and fails the current job. */
+/** Entry point of a parser worker; see parse-pool.ts. An error ends the thread, and the current job fails. */
 if (parentPort !== null) {
   const port = parentPort;
   const { begun }: WorkerData = workerData;

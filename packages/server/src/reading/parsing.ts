@@ -3,16 +3,16 @@ import { AppError } from '../errors.ts';
 import { type Failure, type Flow, type JobRequest, ParsePool, type PoolLimits } from './parse-pool.ts';
 import type { Operation, ParsedBytes, Tasks } from './parse-worker.ts';
 
-/** Time limit of one mail. The largest real mails take well under a second. */
+/** Time limit of one mail. The largest ordinary mails take well under a second. */
 const PARSE_TIME_LIMIT_MS = 5_000;
-/** On a busy machine, any thread may wait 30 ms for the CPU. */
+/** On a busy machine, a thread may have to wait 30 ms for the CPU. */
 const SLOW_PARSE_MS = 50;
 const SLOW_LARGE_PARSE_MS = 1_000;
-/** Strings of changePieces (mail/mime/clean.ts) and results are outside the heap. */
+/** Heap limit of a parse worker. Results and long strings (see mail/mime/clean.ts) are outside the heap. */
 const PARSE_HEAP_MB = 256;
-/** An idle extra worker uses tens of MiB. */
+/** An idle worker takes tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
-/** Larger mails are parsed by a separate worker. A mail of this size takes 100 ms at worst. */
+/** A separate worker parses larger mails. A mail of this size takes 100 ms at worst. */
 const LARGE_MAIL_BYTES = 1024 * 1024;
 
 const REASONS: Readonly<Record<Failure, string>> = {
@@ -22,26 +22,24 @@ const REASONS: Readonly<Record<Failure, string>> = {
   closed: 'The server stopped before the mail was read.',
 };
 
-/** Default: a caller awaits the result. */
+/** By default, a caller awaits the result. */
 export type ParseRequest = Partial<Pick<JobRequest, 'flow' | 'signal' | 'urgency' | 'mayWait'>>;
 
-/** A mail that is loaded when a worker is free for it. `load` may be called again, when that worker has ended. */
 type LazyMail = Pick<JobRequest, 'size' | 'load'>;
 
 export interface ParsingOptions {
-  /** Workers for small mails. Default: all cores but two, which are left to SMTP and HTTP, and to the writer. */
+  /** Workers for small mails. By default one per core, but two cores are left to SMTP, HTTP and the store. */
   threads?: number;
   workerEntry?: URL;
   limits?: Partial<Pick<PoolLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
 }
 
-/** The flow of jobs without an account. Together they get the share of one account. */
+/** Jobs without an account share one flow, so together they get the share of one account. */
 const OTHERS: Flow = ['others', ''];
 
-/** Runs mail parsing on worker threads. */
 export class Parsing {
   readonly #small: ParsePool;
-  /** Large mails have a separate worker, so that their tens of milliseconds never delay a small one. */
+  /** A separate worker for large mails. They take tens of milliseconds and must not delay small ones. */
   readonly #large: ParsePool;
   #unsettled = 0;
 
@@ -62,7 +60,7 @@ export class Parsing {
     this.#large = new ParsePool(entry, { ...forSmall, threads: 1, slow: 1, warm: 0, slowMs });
   }
 
-  /** Starts the workers that are kept when idle. Without this call, the first mail starts one. */
+  /** Starts the workers that are kept when idle. Otherwise, the first mail would start them. */
   warmUp(): void {
     this.#small.warmUp();
   }
@@ -76,7 +74,8 @@ export class Parsing {
   }
 
   /**
-   * If the worker was terminated, the result has only the first header fields, and `parseError` gives the reason.
+   * If the worker was terminated, the result has only the first header fields, and `parseError` has the
+   * reason.
    * @throws the reason of an aborted `signal`
    */
   async parse(mail: Uint8Array | LazyMail, request?: ParseRequest): Promise<ParsedBytes> {
@@ -86,7 +85,7 @@ export class Parsing {
   }
 
   /**
-   * Runs another operation of parse-worker.ts. May transfer the input, which must not be used after the call.
+   * Runs another operation of parse-worker.ts. May transfer `input`: do not use it after the call.
    * @throws AppError `unavailable` if the worker was terminated; the reason of an aborted `signal`
    */
   async run<Name extends Operation>(

@@ -12,24 +12,24 @@ import type { Parsing } from './parsing.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { UnreadSource } from './sql.ts';
 
-/** Bytes of accepted mails that are kept in memory until they are parsed; other mails are read back from the store. */
+/** Accepted mails are kept in memory until they are parsed; above this limit, the store loads them again. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
-/** About ten seconds of mail from the fastest sender, or minutes if it is slow to parse. */
+/** Limits per account: ten seconds of mail from the fastest sender, or minutes if parsing is slow. */
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
 /**
- * Bounds of a burst: while mail arrives faster than it is parsed, up to so much waits until none has arrived for
- * QUIET_MS, because parsing and SMTP compete for the CPU. Mail that a caller awaits never waits.
+ * Parsing and SMTP compete for the CPU. If mail arrives faster than it is parsed, up to this much waits until
+ * no mail has arrived for QUIET_MS. Mail that a caller awaits never waits.
  */
 const MAX_BURST_MAILS = 10_000;
 const MAX_BURST_BYTES = 24 * 1024 * 1024;
 const QUIET_MS = 20;
-/** Pauses in which another node may finish parsing a mail that it received. After the last one, this node parses it. */
+/** Pauses in which the node that received a mail may parse it. After the last one, this node parses it. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
-/** Interval of searches for mails that no node is parsing, because the node that received them has ended. */
+/** Interval of searches for unparsed mails of nodes that have ended. */
 const LOOK_MS = 60_000;
-/** Mails that are still unparsed at the second search are abandoned: no node is parsing them. */
+/** Delay of the second search. No node is parsing the mails that are still unparsed then. */
 const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
 const RESERVED = 500;
@@ -40,9 +40,8 @@ interface Mail {
   readonly checks: boolean;
 }
 
-/** A mail that is parsed while it is being stored. */
 interface Begun {
-  /** Call it when the mail is stored. @param isAwaited whether something waits for its parsed content, such as a webhook */
+  /** Call it when the mail is stored. @param isAwaited whether a webhook or a caller waits for the result */
   committed(isAwaited?: boolean): void;
   /** Call it when the mail was not stored. */
   cancel(): void;
@@ -54,7 +53,7 @@ interface Entry {
   isCancelled: boolean;
 }
 
-/** Thrown when a mail need not be parsed: its source was deleted, or was not stored. */
+/** Thrown if a mail need not be parsed, because its source was deleted or never stored. */
 const GONE = new Error('The source does not exist.');
 
 interface Deps {
@@ -64,11 +63,11 @@ interface Deps {
   events: Pick<EventBus, 'publishDeliveries'>;
   clock: Clock;
   log: Logger;
-  /** Whether other nodes use the same store and parse the mails that they receive. */
+  /** Whether other nodes use the same store. Each node parses the mails that it receives. */
   isShared: boolean;
 }
 
-/** Parses each accepted mail. No SMTP reply waits for it, but every operation that needs the content calls {@link ensure}. */
+/** Parses each accepted mail after the SMTP reply. Call {@link ensure} before reading parsed content. */
 export class Readings {
   readonly #deps: Deps;
   readonly #entries = new Map<number, Entry>();
@@ -78,9 +77,9 @@ export class Readings {
   #reserving: Promise<void> | undefined;
   readonly #stopped = new AbortController();
   #keptBytes = 0;
-  /** Mails that are being stored. */
+  /** Mails whose commit is pending. */
   readonly #storing = new Set<Entry>();
-  /** When the last mail arrived, monotonic milliseconds. */
+  /** Monotonic milliseconds of the last arrival. */
   #arrivedAt = Number.NEGATIVE_INFINITY;
   /** Sources that were unparsed at the last search. */
   #seen: ReadonlySet<number> = new Set();
@@ -89,7 +88,7 @@ export class Readings {
     this.#deps = deps;
   }
 
-  /** Parses mails that an ended process left unparsed: now, and every {@link LOOK_MS}. */
+  /** Parses the mails that an earlier process left unparsed: once at the start, and every {@link LOOK_MS}. */
   async start(): Promise<void> {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopped;
@@ -107,7 +106,7 @@ export class Readings {
     await Promise.allSettled(this.#keeping);
   }
 
-  /** Returns the number for a source that will be stored. @throws AppError `unavailable` */
+  /** Returns a number for a source that will be stored. @throws AppError `unavailable` */
   async reserve(): Promise<number> {
     for (;;) {
       if (this.#numbers.length < RESERVED / 2) this.#reserveMore();
@@ -128,13 +127,13 @@ export class Readings {
     this.#reserving.catch(() => undefined);
   }
 
-  /** Begins to parse a mail before it is stored. @throws AppError `unavailable` if the account has too many unparsed mails */
+  /** Begins to parse a mail before it is stored. @throws AppError `unavailable` if the backlog is full */
   begin(source: number, mail: Mail, flow: Flow): Begun {
     const { raw, checks } = mail;
     const [accountId] = flow;
     const size = raw.length;
     this.#admit(accountId, size);
-    // A large buffer cannot be kept, because it is transferred to the store, or freed with the commit.
+    // A large buffer cannot be kept: the store thread takes it over, or it is freed after the commit.
     const isKept = raw.buffer.byteLength < LARGE_BYTES && this.#keptBytes + size <= MAX_KEPT_BYTES;
     if (isKept) this.#keptBytes += size;
     const leave = (): void => {
@@ -153,7 +152,7 @@ export class Readings {
         this.#storing.delete(entry);
         stored.resolve();
         if (isAwaited) hasten(entry.urgency);
-        // Parsing may have failed before the commit.
+        // If parsing failed before the commit, it is repeated.
         const isBegun = isKept && this.#entries.has(source);
         if (isBegun || this.#stopped.signal.aborted) return;
         this.#read(isKept ? this.#add(source) : entry, unread, flow);
@@ -168,7 +167,7 @@ export class Readings {
     };
   }
 
-  /** Resolves when the parsed content of these sources is stored, or the sources are deleted. */
+  /** Resolves when each source is deleted or its parsed content is stored. */
   async ensure(sources: readonly number[]): Promise<void> {
     const unknown = new Set(sources.filter((source) => !this.#entries.has(source)));
     const left = unknown.size > 0 ? await this.#awaitOthers([...unknown]) : [];
@@ -178,13 +177,13 @@ export class Readings {
     await Promise.all(entries.map(({ done }) => done.promise));
   }
 
-  /** Waits until other nodes have parsed these mails. @returns the sources that this node must parse */
+  /** Waits until other nodes have parsed these mails. @returns the sources that are still unparsed */
   async #awaitOthers(sources: readonly number[]): Promise<UnreadSource[]> {
     const { store, isShared } = this.#deps;
     if (!isShared) return store.readings.missing(sources);
     let left: UnreadSource[] = [];
     for (const pause of OTHER_NODE_MS) {
-      // Uses the system clock even in tests, because another process is working meanwhile.
+      // Tests use the system clock too, because another process is working meanwhile.
       await systemClock.sleep(pause, this.#stopped.signal);
       if (this.#stopped.signal.aborted) throw unavailable('closed');
       const wanted = sources.filter((source) => !this.#entries.has(source));
@@ -194,7 +193,7 @@ export class Readings {
     return left;
   }
 
-  /** With other nodes, only mails that were unparsed at the last search too: a node may be parsing the others. */
+  /** With a shared store, ignores mails that the previous search did not find: a node may be parsing them. */
   async #look(): Promise<void> {
     const before = this.#seen;
     const seen = new Set<number>();
@@ -235,21 +234,22 @@ export class Readings {
 
   readonly #takeOver = (unread: UnreadSource): void => {
     if (this.#entries.has(unread.source)) return;
-    // The inbox of a mail that is loaded from the store is unknown.
+    // The inbox is unknown for a mail that is loaded from the store.
     this.#read(this.#add(unread.source), unread, [unread.accountId, '']);
   };
 
   #add(source: number): Entry {
     const entry = { done: Promise.withResolvers<void>(), urgency: { isAwaited: false }, isCancelled: false };
-    // Prevents an unhandled rejection if no caller awaits it.
+    // Prevents an unhandled rejection if no caller awaits the promise.
     entry.done.promise.catch(() => undefined);
     this.#entries.set(source, entry);
     return entry;
   }
 
   /**
-   * Parses a mail and stores the parsed content.
-   * @param kept its bytes; else they are loaded when a worker is free @param stored resolves when the mail is stored
+   * Parses a mail and stores the result.
+   * @param kept the mail; if undefined, it is loaded when a worker is free
+   * @param stored resolves when the mail is stored
    */
   #read(
     entry: Entry,
@@ -269,7 +269,7 @@ export class Readings {
       return found;
     };
     let mail: Omit<Mail, 'checks'> | undefined = kept;
-    // The check need not wait for a worker.
+    // The sender check does not need a worker, so it starts now.
     let checking = kept && check(kept);
     const load = async (): Promise<Uint8Array> => {
       if (entry.isCancelled || signal.aborted) throw GONE;
@@ -279,15 +279,15 @@ export class Readings {
       return mail.raw;
     };
     const finish = async (): Promise<void> => {
-      // Mail that is not kept in memory never waits: much of it would reach the limit of the backlog.
+      // Only mail in memory may be deferred: the rest would soon reach the limit of the backlog.
       const mayWait = kept && this.#isBurst;
       const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait });
       note('parsed');
       const authentication = (await checking) ?? null;
-      // Parsed content is only stored while its source exists.
+      // Parsed content can only be stored after its source.
       await stored;
       if (entry.isCancelled) throw GONE;
-      // Stopping ends the workers, so the result may be incomplete. The mail is parsed after the next start.
+      // On shutdown, results may be incomplete. The mail is parsed after the next start.
       if (signal.aborted) throw unavailable('closed');
       const summary = withVia(parsed.summary, mail?.envelope.via);
       const reading = { ...parsed, summary, authentication, trail: encodeTrail(trail), source, size };

@@ -14,13 +14,12 @@ import {
 } from '../database/sql.ts';
 import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 
-/** Raw sources are stored in pieces, so that a large one can be sent without loading it whole. Reading a piece takes < 1 ms. */
+/** Raw sources are stored in pieces, to send large ones without loading them whole. A read takes < 1 ms. */
 export const RAW_PIECE_BYTES = 256 * 1024;
 
 export interface NewSource {
-  /** A number of {@link reserveSources}. */
   source: number;
-  /** The mail, from our Received line on. The store takes over a resizable buffer without a copy: do not read it after the call. */
+  /** The mail with our Received line first. The store takes over a resizable buffer: do not read it later. */
   raw: Uint8Array;
   envelope: MailEnvelope;
   trail?: string;
@@ -42,7 +41,7 @@ export interface ReadingOf extends Reading {
   size: number;
 }
 
-/** Rows of one INSERT. Only a few sizes, so that each connection plans few statements. */
+/** Rows per INSERT. A connection plans few statements, because there are few sizes. */
 const SIZES = [64, 16, 4] as const;
 
 /** @param into a table with its columns @param ending constant SQL after the rows */
@@ -64,7 +63,7 @@ export async function insertRows(
 const pieceOf = (raw: Uint8Array, piece: number): Uint8Array =>
   raw.subarray(piece * RAW_PIECE_BYTES, (piece + 1) * RAW_PIECE_BYTES);
 
-/** Numbers for new sources, which no other source ever gets. */
+/** Reserves numbers for new sources. No number is ever used twice. */
 async function reserveSources(tx: Tx, count: number): Promise<number[]> {
   if (tx.engine === 'postgres') {
     const rows = await tx.all<{ seq: number }>(
@@ -72,7 +71,7 @@ async function reserveSources(tx: Tx, count: number): Promise<number[]> {
     );
     return rows.map(({ seq }) => seq);
   }
-  // The row is missing before the first source, and an upsert is impossible, because sqlite_sequence has no unique key.
+  // Before the first source, this row is missing. An upsert is impossible without a unique key.
   await tx.run(
     sql`insert into sqlite_sequence (name, seq) select 'sources', 0
       where not exists (select 1 from sqlite_sequence where name = 'sources')`,
@@ -125,7 +124,7 @@ async function makeDue(tx: Tx, deliveries: readonly string[]): Promise<void> {
   );
 }
 
-/** Removes sources from `unread`, and makes their deliveries due. @returns the number of deliveries */
+/** Deletes rows of `unread` and makes their webhook deliveries due. @returns the number of deliveries */
 async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
   const ended = await tx.all<{ deliveries: string | null }>(
     sql`delete from unread where source_seq ${anyOf(sources)} returning deliveries`,
@@ -135,13 +134,13 @@ async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
   return due.length;
 }
 
-/** Removes the parsed content of deleted sources. Call it after their deletion, which waits for content that is being stored. */
+/** Deletes the parsed content of sources. Call it after the sources are deleted, which waits for `keep`. */
 async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
   await tx.run(sql`delete from readings where source_seq ${anyOf(seqs)}`);
   await endUnread(tx, seqs);
 }
 
-/** Loads a raw source. Pieces that are deleted meanwhile are missing. */
+/** Loads a raw source. If it is being deleted, pieces may be missing. */
 export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
   const first = await db.all<{ bytes: Uint8Array }>(
     sql`select raw as bytes from sources where seq = ${source}`,
@@ -152,9 +151,9 @@ export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
   return Buffer.concat([...first, ...others].map(({ bytes }) => bytes));
 }
 
-/** Subtracts removed messages from shared sources. @param times removed messages by source @returns sources that are still used */
+/** @param times number of deleted messages by source @returns the sources that other messages still use */
 async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
-  // Lock in one order, so that concurrent transactions cannot deadlock.
+  // A fixed lock order prevents deadlocks between concurrent transactions.
   const shared = await tx.all<{ seq: number; messages: number }>(
     sql`select source_seq as seq, messages from shared_sources where source_seq ${anyOf([...times.keys()])}
       order by source_seq ${FOR_UPDATE}`,
@@ -170,15 +169,16 @@ async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<Read
   return shown;
 }
 
-/** Larger sources are deleted by {@link freeParked}, a few in a transaction. */
+/** Larger sources are deleted later by {@link freeParked}, a few per transaction. */
 const SMALL_BYTES = 64 * 1024;
 /** Deleting a piece takes about as long as deleting this many rows. */
 const ROWS_PER_PIECE = 16;
 
 /**
- * Deletes the small sources whose last message was deleted, and parks large ones.
- * Once in a transaction, as its last step, because locking shared sources several times could deadlock.
- * @param released one for each message, only from its `delete … returning`: a row read before may be gone
+ * Deletes small sources that no message uses any more, and marks large ones for {@link freeParked}. Call it
+ * once per transaction, as the last step: locking shared sources several times could deadlock.
+ * @param released source numbers, one per deleted message, from `returning` of its `delete` (a row read
+ * earlier may be gone)
  */
 export async function releaseSources(tx: Tx, released: readonly number[]): Promise<void> {
   if (released.length === 0) return;
@@ -200,10 +200,10 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
   );
 }
 
-/** Deletes about `limit` rows of parked sources. @returns how many; fewer than `limit` mean that none is left */
+/** Deletes about `limit` rows of marked sources. @returns the count; fewer than `limit` if none is left */
 export async function freeParked(tx: Tx, limit: number): Promise<number> {
   const most = Math.ceil(limit / ROWS_PER_PIECE);
-  // Locked, because a concurrent call would find too few pieces, and delete a source before its last piece.
+  // Locked, because a concurrent call would count too few pieces and delete a source before its last piece.
   const parked = await tx.all<{ source: number }>(
     sql`select source_seq as source from parked_sources where stage is null limit ${most} ${FOR_UPDATE_SKIP_LOCKED}`,
   );
@@ -225,11 +225,10 @@ export interface UnreadSource {
   source: number;
   size: number;
   accountId: string;
-  /** Whether the sender is checked: 1 or 0; null without a row in `unread`. */
   checks: number | null;
 }
 
-/** Stores parsed content, except for sources that are deleted or have parsed content already. */
+/** Skips sources that were deleted or that already have parsed content. */
 async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
   const sources = readings.map(({ source }) => source);
   const kept = await tx.all<{ seq: number }>(
@@ -240,15 +239,15 @@ async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
     tx,
     readings.filter(({ source }) => there.has(source)),
   );
-  // A source that was committed after they were looked up is still unread.
+  // Only sources that were found. A source that was committed after the query is still unparsed.
   return endUnread(tx, [...there]);
 }
 
 export const readings = {
-  /** Stores parsed content without waiting for the disk: mails can be parsed again after a crash. @returns how many deliveries became due */
+  /** Does not wait for the disk: mails can be parsed again. @returns the number of deliveries now due */
   keep: write(keep, { keepsInboxes: true, mayUseReserve: true, relaxed: true }),
 
-  /** As {@link keep}, but waits for stable storage, because checking a sender again later may give another result. */
+  /** Waits for stable storage, because a later check of the sender may give another result. */
   keepChecked: write(keep, { keepsInboxes: true, mayUseReserve: true }),
 
   reserve: write(reserveSources, { keepsInboxes: true }),
@@ -261,7 +260,7 @@ export const readings = {
     );
   }),
 
-  /** Unparsed sources with larger numbers than `after`, in ascending order. */
+  /** Unparsed sources with a number above `after`, in ascending order. */
   listUnread: read(async (db, after: number, limit: number): Promise<UnreadSource[]> => {
     return db.all<UnreadSource>(
       sql`select s.seq as source, s.size, u.account_id as "accountId", u.checks
@@ -277,7 +276,7 @@ export const readings = {
     if (!row) return undefined;
     const raw = await loadSource(db, source);
     const unknown = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
-    // Pieces that were deleted while they were read are missing.
+    // If pieces were deleted while they were read, the source is treated as deleted.
     return raw.length === row.size
       ? { raw, envelope: parseOr<MailEnvelope>(row.envelope, unknown) }
       : undefined;

@@ -3,7 +3,6 @@ export interface HostPort {
   port: number;
 }
 
-/** Splits `host`, `host:port`, `[v6]:port` or `:port`; undefined for other texts. */
 export function splitPort(text: string): { host: string; port?: string } | undefined {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]*))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = bracketed ?? plain;

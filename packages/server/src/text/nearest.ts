@@ -1,13 +1,13 @@
-/** Longer names are not typing mistakes, and the comparison costs length × length. */
+/** Longer names are not typing errors, and the comparison takes length × length. */
 const MAX_NAME_LENGTH = 64;
 const MAX_ERRORS = 3;
 const MAX_ERROR_SHARE = 0.4;
 const MIN_ABBREVIATION = 3;
-/** A hostile value must not fill a response or a log. */
+/** Limits the length of untrusted values in responses and logs. */
 const MAX_QUOTED_LENGTH = 60;
 const MAX_INSPECTED_LENGTH = 1_000;
 
-/** `ttl_minutes`, `TTL-Minutes` and `ttlMinutes` are equal. */
+/** `ttl_minutes`, `TTL-Minutes` and `ttlMinutes` become equal. */
 const fold = (name: string): string => name.toLowerCase().replace(/[\s._-]+/g, '');
 
 const wordsOf = (name: string): string[] =>
@@ -29,10 +29,7 @@ function nextRow(a: string, b: string, i: number, last: number[], beforeLast: nu
   return row;
 }
 
-/**
- * Restricted Damerau-Levenshtein distance: characters changed, left out, added or swapped. Above `most` it is `most +
- * 1`.
- */
+/** Restricted Damerau-Levenshtein distance. Above `most`, the result is `most + 1`. */
 export function typos(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1;
   let beforeLast: number[] = [];
@@ -56,18 +53,18 @@ function rank(given: string, known: string): number {
   const isSlip = errors <= Math.min(MAX_ERRORS, longer * MAX_ERROR_SHARE) && errors < shorter;
   if (isSlip) return errors;
   if (wrong.length < MIN_ABBREVIATION) return Number.POSITIVE_INFINITY;
-  // The beginning of the name, or of one of its words: `ttl`, `timeout`, `url`.
+  // The given name is the beginning of the known name, or of one of its words: `ttl`, `timeout`, `url`.
   if (right.startsWith(wrong)) return 100;
   const words = wordsOf(known);
   if (words.some((_, from) => words.slice(from).join('').startsWith(wrong))) return 200;
-  // The same first word with another end: `ttlSeconds` for `ttlMinutes`.
+  // Both names have the same first word: `ttlSeconds` for `ttlMinutes`.
   const [first = ''] = words;
   const [begin = ''] = wordsOf(given);
   const hasSameStart = first.length >= MIN_ABBREVIATION && (begin === first || begin === `${first}s`);
   return hasSameStart ? 300 + errors : Number.POSITIVE_INFINITY;
 }
 
-/** The known name that was probably meant; of equally near ones the first. Callers remove a prefix that all share. */
+/** The most similar known name, or the first of several. Callers remove a prefix that all names share. */
 export function nearest(given: string, known: Iterable<string>): string | undefined {
   if (given.length > MAX_NAME_LENGTH) return undefined;
   let best: string | undefined;
@@ -83,7 +80,7 @@ export function nearest(given: string, known: Iterable<string>): string | undefi
   return best;
 }
 
-/** ` Did you mean "ttlMinutes"?` with its leading space, or '' if no known name is near. */
+/** Returns ` Did you mean "ttlMinutes"?` with a leading space, or '' if no known name is similar. */
 export function didYouMean(given: string, known: Iterable<string>): string {
   const name = nearest(given, known);
   return name === undefined ? '' : ` Did you mean "${name}"?`;
@@ -99,7 +96,7 @@ const escapeCharacter = (character: string): string =>
 
 export const withoutCredentials = (text: string): string => text.replace(CREDENTIAL, '$1…');
 
-/** Quotes a value for a message: cut to 60 characters, with control and direction characters escaped, no secrets. */
+/** Quotes a value for a message: cuts it, escapes control and direction characters, removes credentials. */
 export function quoted(value: string): string {
   const characters = Array.from(withoutCredentials(value.slice(0, MAX_INSPECTED_LENGTH)));
   const isCut = characters.length > MAX_QUOTED_LENGTH || value.length > MAX_INSPECTED_LENGTH;

@@ -1,6 +1,6 @@
-/** A text with more is a table of numbers. */
+/** A text with more candidates is a table of numbers and has no code. */
 const MAX_CANDIDATES = 200;
-/** Different numbers of one length without a word between them that are a list. */
+/** From this many different numbers of equal length in a row, the numbers are a list and not codes. */
 const LIST_FROM = 3;
 
 const TELLING = /\d|[A-Z]{3}|-[a-z]{3,12}-[a-z]/g;
@@ -11,7 +11,7 @@ const GROUPS = new RegExp(
   `(?<!\\d\\t)(?:\\d{3}${GAP}\\d{3}|\\d{4}${GAP}\\d{4}|\\d\\d${GAP}\\d\\d${GAP}\\d\\d|\\d\\d${GAP}(?!19|20)\\d{4})(?!\\d|\\t\\d)`,
   'y',
 );
-/** A code with one character per cell, line or word. */
+/** A code that is spelled with one character per table cell, line or word. */
 const SPELLED =
   /(?<![^\s*[(:：])[A-Z0-9](?:(?:[ \u00a0\t]|\s?\n){1,2}(?:[-–][ \t])?[A-Z0-9]){3,30}(?![0-9A-Za-z\u00c0-\u024f])/g;
 const MIXED_GROUPS =
@@ -20,18 +20,17 @@ const CANADIAN_POSTAL_CODE = /^[A-Z]\d[A-Z]\s?\d[A-Z]\d$/;
 const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№•●∙A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
 const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
 
-/** Form of a token, which decides how likely it is a code; `words` is a chain of plain words (`calm-otter-swims`). */
+/** `words` is a chain of plain words (`calm-otter-swims`). The shape decides how likely a code is. */
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
 
 export interface Candidate {
   start: number;
   end: number;
-  /** The characters that a person would type. */
   value: string;
   shape: Shape;
 }
 
-/** The first matching form decides; undefined if such a token is never a code. */
+/** The first pattern that matches decides. A token of shape undefined is never a code. */
 const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/, 'year'],
   [/^\d{4,8}$/, 'digits'],
@@ -42,9 +41,9 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^\d[\d-]*$/, undefined],
   [/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/, 'words'],
   [/^[A-Z]-\d{4,8}$/, 'mixed'],
-  // With four or more letters it may be the key of an issue, such as "ABCD-1234".
+  // With four or more letters, such a token may be an issue key: "ABCD-1234".
   [/^(?:[A-Z]{2,3}|[A-Z]\d)-\d{4,8}$/, 'loose'],
-  // "SHA-256", "ISO-8859": a standard or a product.
+  // A standard or a product, such as "SHA-256" or "ISO-8859".
   [/^[A-Z]{2,5}-\d{1,4}$/, undefined],
   [/^(?=.*\d)[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/, 'mixed'],
   [/^[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/, 'loose'],
@@ -55,13 +54,12 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
 
 const shapeOf = (token: string): Shape | undefined => FORMS.find(([form]) => form.test(token))?.[1];
 
-/** Whether the neighbouring characters make the token a part of something longer: a price, a time, an address. */
 function isPartOfMore(text: string, start: number, end: number): boolean {
   const before = text.slice(Math.max(0, start - 4), start);
   if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
-  // "[ABC-1234]" is the key of an issue.
+  // "[ABC-1234]" is an issue key.
   if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
-  // After "12-", "12 " or "Input > ".
+  // A candidate after "12-", "12 " or "Input > " is rejected.
   if (/\d\s?[:–-]$|\d $|[\dA-Za-z\u00c0-\u04ff] ?> ?$/.test(before)) return true;
   // "**4821" is the end of a masked number; "**4821**" is bold text.
   if (before.endsWith('**') && text.charAt(end) !== '*') return true;
@@ -69,7 +67,7 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }
 
-/** Searches for {@link TELLING}, because nearly all tokens are plain words. */
+/** {@link TELLING} skips plain words, which are nearly all tokens. */
 function nextToken(text: string, from: number): { start: number; end: number } | undefined {
   TELLING.lastIndex = from;
   if (!TELLING.test(text)) return undefined;
@@ -81,7 +79,6 @@ function nextToken(text: string, from: number): { start: number; end: number } |
   return { start, end: TOKEN.lastIndex };
 }
 
-/** Removes lists, such as backup codes or the numbers of a table. */
 function withoutLists(text: string, all: readonly Candidate[]): Candidate[] {
   const kept: Candidate[] = [];
   let run: Candidate[] = [];

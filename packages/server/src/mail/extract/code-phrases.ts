@@ -1,12 +1,12 @@
 /* Phrases that distinguish a one-time code from other numbers where single words (code-words.ts) do not. */
 
-/** Phrases for "one-time", which are replaced by a single word. Non-Latin scripts have a separate pattern. */
+/** Phrases that mean "one-time". Each is replaced by one word. */
 export const ONE_TIME =
   /\b(?:one[- ]time\b|us(?:age unique|o [uú]nico|a e getta)|un(?: sol(?:o uso| ús)|ică folosință)|tek kullanımlık|dùng (?:một|1) lần|sekali (?:pakai|guna)|isang beses|egyszer(?:i| használatos)|mara moja)/gi;
 export const ONE_TIME_SIGNS =
   /ה?חד[- ־]?פעמית?|لمرة واحدة|یک ?بار ?مصرف|ون ٹائم|ওয়ান টাইম|ใช้ครั้งเดียว|[μΜ][ιίΙ]ας [χΧ]ρήσης/g;
 
-/** Mail about bookings also calls the booking reference a code. */
+/** Mail about bookings often calls the booking reference a code. */
 export const BOOKING =
   /\b(?:book(?:ed|ing)|reserv(?:ation|ierung)\w*|check-?in|flight|itinerary|buchung|flug|réservation|vol|reserva|prenotazione|boeking)\b|予約|预订|예약/i;
 
@@ -15,11 +15,10 @@ export const EXPIRED =
 
 export const SOURCE_LINE = /[()=].*[;{}]\s*$|[!=]==?[^=]|=>|\w\([^()]*["'][^()]*\)\s*[;,)]/;
 
-/** Subjects of mail whose codes are for the record only, unless the text asks to enter one. */
+/** A mail with such a subject has no one-time code, unless its text asks to enter one. */
 export const RECORD_SUBJECT =
   /\b(?:receipt|invoice|statement|order confirmation|check-?in|dial-?in|meeting|webinar|conference|your (?:stay|trip)|quittung|rechnung|kontoauszug|reçu|relevé|recibo|ricevuta|estratto|nf-?e|nota fiscal|comprovante|comprobante|dekont|e-?paragon)\b|\[patch\b|faktur|fatura|bolletta|квитанц|чек |明細|发票|發票|账单|帳單|명세|영수증|فاتورة/i;
 
-/** Addressed to one reader, unlike the code of a payment in a receipt. */
 export const YOUR_CODE_IS =
   /(?:^|\s)(?:your|deine?|ihre?|votre|ton|tu|su|il tuo|o seu|uw|je|jouw|din|ditt|twój|váš|ваш)\s+(?:(?:verif|secur|access|log-?in|sign-?in|one-?time|onetime|pass)\p{L}*\s+)?(?:(?:bestätigungs|verifi\p{L}{1,10}|sicherheits|zugangs|anmelde|login|verifierings|bekräftelse|bekræftelses|bekreftelses)-?)?(?:code|código|codice|kode?|код|kód)(?:\s(?:d[ei]\s(?:vérif|verif|sécur|segur|sicur|acc)|weryf|подтвержд|підтвердж)\p{L}*)?\s*(?::|(?:is|lautet|ist|est|es|è|é|to|är|er|je)\b)[\s:*"„“]*$/iu;
 
@@ -31,18 +30,18 @@ export const ENDS_LINE = /^[ \t"'”»*)\]]*(?:[.,;!?\n]|$)/;
 export const PLACE =
   /\bpage|screen|\bapp\b|browser|website|\bweb\b|\btab\b|\w{3}seite\b|\b(?:der|die) seite\b|bildschirm|\bpage|écran|\bsite\b|página|pantalla|aplica|\btela\b|ecrã|pagin[ae]|schermata|schermo|applica|scherm|\w{3}sidan?\b|\bpå sidan?\b|\bsiden\b|skärm|skærm|skjerm|sivulla|näytö|stron|ekran|strán[kc]|obrazov|oldal|képernyő|σελίδα|οθόνη|εφαρμογ|страниц|приложени|сторін|екран|застосун|sayfa|uygulama|صفحة|شاشة|تطبيق|صفحه|עמוד|מסך|पेज|स्क्रीन|ऐप|halaman|layar|aplikasi|trang|màn hình|ứng dụng|หน้าจอ|แอป|画面|ページ|アプリ|页|頁|屏幕|应用|應用|화면|페이지|앱/i;
 
-/** Words between a verb for typing and the number: "simply enter the 4821". */
+/** Words that may stand between a verb such as "enter" and the number: "simply enter the 4821". */
 export const BESIDE_NUMBER =
   /^(?:just|simply|please|this|the|number|here|sie|du|bitte|einfach|die|den|das|nur|hier|simplement|le|les|ici|el|los?|aquí|simplemente|o|por|favor|aqui|il|gli|qui|het|gewoon|in|bara|blot|bare|vain|po prostu|tutaj|zde|просто|тут|здесь|code|sadece)$/i;
 
 export const ENTERED_BEFORE = /(?:输入|輸入|填写|填寫|ป้อน|กรอก)[“"「【 ]*$/;
 export const ENTERED_AFTER = /^[”"」】 ]*(?:(?:を|と|을|를|이라고)[^。\n]{0,10})?(?:ご?入力|입력)/;
 
-/** "Your six digits:", at the end of a text. */
+/** A phrase such as "your six digits:" at the end of a text. */
 export const COUNTED =
   /(?<![a-z\u00c0-\u04ff])(?:[4-8]|four|five|six|seven|eight|vier|fünf|sechs|acht|quatre|cinq|sept|huit|cuatro|cinco|seis|siete|ocho|quatro|sete|oito|quattro|cinque|sei|sette|otto|vijf|zes|zeven|fyra|fire|fem|sex|seks|sju|syv|åtta|åtte|otte|neljä|viisi|kuusi|cztery|pięć|sześć|osiem|čtyři|štyri|pět|päť|šest|šesť|osm|osem|négy|öt|hat|nyolc|patru|cinci|șase|opt|τέσσερα|πέντε|έξι|οκτώ|четыре|пять|шесть|восемь|чотири|п[ʼ’]ять|шість|вісім|dört|beş|altı|sekiz|empat|lima|enam|delapan|bốn|năm|sáu|tám)[\s-](?:digits?|characters|ziffern|zeichen|chiffres|caractères|dígitos|caracteres|cifre|caratteri|cijfers|tekens|siffror|tecken|siffer|cifre|numeroa|cyfry?|cyfr|číslice?|cifier|számjegy|ψηφία|цифры?|rakam|angka|chữ số)(?![a-z\u00c0-\u04ff])[^\n.!?]{0,60}\s*$/i;
 
-/** "Key" means a code only if the value has letters and digits. */
+/** Words for "key". A key is a code only if the value has letters and digits. */
 export const KEY =
   /^(?:keys?|\p{L}*(?:schlüssel|sleutel|nyckeln?|nøgle|nøkkel|avain)|cl[ée]f?|chiave|chave|chei[ea]|klucz|klíč|kľúč|kulcs\p{L}{0,3}|ключ|κλειδί|anahtar\p{L}{0,4}|(?:ال)?مفتاح|کلید|מפתח|कुंजी)$/iu;
 
@@ -51,7 +50,7 @@ export const VERB = /\s(?:is|lautet|ist|est|es|è|é)[\s:*"„“]*$/iu;
 export const IN_SUBJECT =
   /\b(?:in|of|im|in der|dans l[’']|en el|nell[’']|no|in het|w) ?(?:the |this )?(?:e-?mail[’']?s? )?(?:subject|betreff\w*|objet|asunto|oggetto|assunto|onderwerp|temacie)\b|件名|主题|主旨|제목/i;
 
-/** Words of mail about access. Without one, "code" only labels a record: "job code", "code magasin". */
+/** Without such a word, "code" only labels a record: "job code", "code magasin". */
 const ACCESS_WORDS: readonly RegExp[] = [
   /valid|expir|secur|authenti|autenti|approv|genehmig|aprob|aprov|uwierzyteln|аутентиф|xác thực|your account|unlock|passw|gültig|läuft|verfällt|sicher|geheim|weitergeb|zugangs|freigabe|freigeben|valable|sécuri|d’accès|d'accès|partilh|confidentiel|válid|caduc|caduq|segur|compart|acceso|acesso|autoriza|scad|sicur|condivid|accesso|autorizz|geldig|verlo|beveilig|deel|toegang|giltig|gyldig|gäller|utløper|udløber|säkerhet|sikkerhed|sikkerhet|del ikke|del inte|voimassa|vanhen|ważn|wygas|bezpiecz|platn|platí|bezpeč|érvényes|bizton|valabil|geçerli|paylaş|güven|действ|безопас|дійсн|безпек|ισχύ|λήγει|ασφάλ|有効|セキュリティ|有效|安全|泄露|유효|만료|보안|صالح|صلاحي|تشارك|أمان|تنتهي|معتبر|בתוקף|תקף|पर मान्य|मान्य|साझा|सुरक्षा|berlaku|hiệu lực|chia sẻ|หมดอายุ|ภายใน/,
   /votre compte|ton compte|tu cuenta|su cuenta|sua conta|tua conta|tuo account|je account|uw account|ditt konto|din konto|twoje kont|twoim kont|vašeho účtu|fiókod|contul tău|аккаунт|акаунт|hesabın|حسابك|アカウント|계정|账户|账号|帳戶|帳號|tài khoản|akun/,
@@ -62,7 +61,7 @@ const ACCESS_WORDS: readonly RegExp[] = [
 ];
 export const ABOUT_ACCESS = new RegExp(ACCESS_WORDS.map(({ source }) => source).join('|'), 'i');
 
-/** "Code" without a purpose: records of all kinds have such numbers. */
+/** Words for "code" without a purpose. Records of all kinds have such codes. */
 export const BARE_CODE =
   /^(?!einmal|engångs|engangs|kertakäyttö|ühekord|pass)(?:\p{L}{3,}(?:code|codes|kode|koden|kodi|kod|kodu|kód|kood)|codes?|c[oó]d(?:igos?|ice|ici|i|ul)?|claves?|k[oó]d\p{L}{0,4}|kood\p{L}{0,4}|код\p{L}{0,4}|κωδικ\p{L}*|(?:[وبلك]?ال|لل|[وبل])?رمز\p{L}*|کد|کوڈ|קוד\p{L}*|कोड|কোড)$/iu;
 
@@ -79,10 +78,9 @@ export const OTHER_SIGNS =
 
 export const BARE_CODE_SIGN = /^(?:コード|코드|รหัส)$/;
 
-/** Text allowed between a code word and its code; for loose shapes, nothing else is allowed. */
+/** Text that may stand between a code word and its code. A code of a loose shape allows no other text. */
 export const DIRECT =
   /(?:[:：=՝]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest|là|adalah|ni|je|van|este|és|yra|ir|ialah|ay|është|е|је|είναι|הוא|היא|هي|হল|হলো|է)(?:\s(?:the|der|die|das|le|la|el|il|o|a|het|de))?|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는|คือ)[\s"'«„“(*「【]*$/iu;
 
-/** Words before "customer" that make it a salutation. */
 export const SALUTATION =
   /^(?:dear|valued|hi|hello|estimad[oa]|querid[oa]|hola|gentile|cher|chère|bonjour|geehrte[rs]?|liebe[rs]?|hallo|prezad[oa]|car[oa]|olá|beste|geachte)$/i;

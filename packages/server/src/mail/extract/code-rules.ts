@@ -20,11 +20,11 @@ import {
 import { kindOfWord, type WordKind } from './code-words.ts';
 import { PURPOSES } from './link-words.ts';
 
-/* Scores a candidate by the words around it. Those before it that say what it is ("your code:") are its announcement. */
+/* Scores a candidate by the words around it. The words before it ("your code:") are its announcement. */
 
-/** Characters before a candidate that are searched for its announcement. */
+/** Number of characters before a candidate that are searched for its announcement. */
 const REACH = 240;
-/** The same in words, by case: a code word, then a word that names something else. */
+/** The same limits in words: for code words, and (OTHER) for words that name another kind of number. */
 const REACH_WORDS = 14;
 const REACH_WORDS_OF_LINE = 40;
 const REACH_WORDS_LOOSE = 3;
@@ -36,16 +36,16 @@ const REACH_WORDS_KEY = 4;
 const REACH_WORDS_OBJECT = 5;
 const WORDS_TO_SUBJECT = 5;
 const WORDS_NEAR = 7;
-/** Number of words before another number, including it, that may label that number instead of the candidate. */
+/** Words that may label another number instead of the candidate: that number and the words just before it. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 const SOMETHING_ELSE = -1;
 const HINT = 60;
-/** Points that an announcement needs to make a loose shape a code, if only a colon or "is" stands between them. */
+/** A candidate of a loose shape needs this many points if only a colon or "is" separates the announcement. */
 const SURE_ENOUGH = 85;
-/** Points that an announcement needs if other words follow it, or if the candidate is a chain of words. */
+/** Points that are needed if other words follow the announcement, or if the candidate is a chain of words. */
 const SURE_IN_SENTENCE = 97;
-/** At a checkout, a shorter number is a coupon unless the text mentions verification. */
+/** In mail of a checkout, a shorter number is a coupon, unless the text mentions verification. */
 const MIN_CHECKOUT_DIGITS = 6;
 
 const LONG_NUMBER = /^\d{4,}$/;
@@ -55,17 +55,17 @@ const SIGNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9ff
 
 export interface Setting {
   candidate: Candidate;
-  /** It is the only word on its line. */
+  /** The candidate is the only word on its line. */
   alone: boolean;
   /** Only a colon or "is" stands between the announcement and the candidate. */
   direct: boolean;
   wide: string;
   following: string;
-  /** The part of `wide` in the same sentence. */
+  /** The part of `wide` that is in the sentence of the candidate. */
   sentence: string;
-  /** `sentence`, or `wide` for a candidate that is alone. */
+  /** `wide` if the candidate is alone on its line, else `sentence`. */
   before: string;
-  /** The part of `following` in the same sentence. */
+  /** The part of `following` that is in the sentence of the candidate. */
   after: string;
   sentenceWords: readonly string[];
   kindsBefore: readonly WordKind[];
@@ -113,13 +113,13 @@ export const hasPurpose = (text: string): boolean => PURPOSES.some((purpose) => 
 export const hasWord = (text: string, test: (kind: WordKind, word: string) => boolean): boolean =>
   wordsOf(text).some((word) => test(kindOfWord(word), word));
 
-/** "Enter 4821", "geben Sie bitte 4821 ein", "enter the number". */
+/** Matches "Enter 4821", "geben Sie bitte 4821 ein" and "enter the number". */
 const isEntered = (words: readonly string[]): boolean =>
   kindsOf(words.slice(-REACH_WORDS_ENTER)).includes('enter');
 export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
   ENTERED_BEFORE.test(sentence) || ENTERED_AFTER.test(after);
 
-/** Whether the sentence asks to type the number, and names nothing else. */
+/** Whether the sentence asks the reader to enter the number, and nothing else. */
 function isToEnter(setting: Setting): boolean {
   const { alone, direct, wide, sentenceWords, kindsBefore, kindsAfter } = setting;
   const last = sentenceWords.length - (BESIDE_NUMBER.test(sentenceWords.at(-1) ?? '') ? 2 : 1);
@@ -133,7 +133,7 @@ function isToEnter(setting: Setting): boolean {
   );
 }
 
-/** "Enter the code shown on this page": the object of "enter" is the code. */
+/** Whether the code is what the reader must enter: "Enter the code shown on this page". */
 function entersCode(kinds: readonly WordKind[]): boolean {
   const at = kinds.lastIndexOf('enter');
   if (at < 0) return false;
@@ -141,7 +141,7 @@ function entersCode(kinds: readonly WordKind[]): boolean {
   return object.find((kind) => isCode(kind) || isOther(kind) || kind === 'number') === 'code';
 }
 
-/** "Dear customer" addresses a person, so "customer" does not label a number. */
+/** The kind of one word. "Customer" in "Dear customer" is a salutation and does not label a number. */
 function kindAt(words: readonly string[], at: number): WordKind {
   const word = words[at] ?? '';
   if (word === '©') return 'other';
@@ -149,16 +149,15 @@ function kindAt(words: readonly string[], at: number): WordKind {
   return kind === 'other' && SALUTATION.test(words[at - 1] ?? '') ? 'plain' : kind;
 }
 
-/** The word after a code word, skipping the "of" of Romance languages: "código de barras". */
 function nextNoun(words: readonly string[], at: number): string {
   const next = words[at + 1] ?? '';
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
 function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: number; other: number } {
-  // A code on its own line is announced further up; within a sentence, directly before it or by a colon.
+  // For a code on its own line, the lines above are searched. In a sentence, only nearby words count.
   if (alone) {
-    // A sentence that has ended does not label the number.
+    // A complete sentence above the number does not label the number.
     const isLabelled = !entered && !/[.!?。！？]\s*$/.test(wide);
     return { code: REACH_WORDS_OF_LINE, other: isLabelled ? REACH_WORDS_OTHER_OF_LINE : 0 };
   }
@@ -166,7 +165,7 @@ function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: 
   return { code: direct ? REACH_WORDS : REACH_WORDS_LOOSE, other: REACH_WORDS_OTHER };
 }
 
-/** By the nearest significant word before the candidate. */
+/** Points for a candidate by the nearest significant word before it; undefined if there is none. */
 function pointsBefore(setting: Setting): number | undefined {
   const { alone, direct, candidate } = setting;
   const words = alone ? wordsOf(setting.wide) : setting.sentenceWords;
@@ -177,7 +176,7 @@ function pointsBefore(setting: Setting): number | undefined {
     const word = words[at] ?? '';
     skipped = /\d/.test(word) ? SKIPPED_BEFORE_NUMBER : Math.max(0, skipped - 1);
     if (skipped === 0 && distance <= reach.other && namesOther(words, at)) return SOMETHING_ELSE;
-    // "Sign-in key: K7QX-2M9P"; a "key" of digits alone may be anything.
+    // "Sign-in key: K7QX-2M9P" is a code, but a key with only digits may be anything.
     const isKey = distance <= REACH_WORDS_KEY && direct && candidate.shape === 'mixed' && KEY.test(word);
     if (skipped < SKIPPED_BEFORE_NUMBER && (isKey || isCode(kindAt(words, at)))) {
       return isCodeOfOther(words, at) ? SOMETHING_ELSE : 100 - distance * (alone ? 1 : 3);
@@ -194,17 +193,17 @@ function namesOther(words: readonly string[], at: number): boolean {
   if (isOther(kind)) return true;
   if (kind !== 'label' && kind !== 'number') return false;
   if (isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)))) return false;
-  // Near the verb "enter", a label or "number" does not name another number: "on the page, enter", "the number to enter".
+  // Near "enter", a label does not name another number: "on the page, enter", "the number to enter".
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 
-/** "One-time password for the payment of EUR 120.00 at a shop with your card is 482913." */
+/** Matches "One-time password for the payment of EUR 120.00 with your card is 482913." */
 function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
   if (alone || !VERB.test(sentence)) return undefined;
   const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
   if (at < 0 || isCodeOfOther(sentenceWords, at)) return undefined;
   const last = kindAt(sentenceWords, sentenceWords.length - 2);
-  // In "... of 59.90 EUR is 482913", the word before the verb is the unit of an amount, and says nothing about 482913.
+  // In "... of 59.90 EUR is 482913", "EUR" is the unit of an amount and says nothing about 482913.
   const hasNumber = /\d/.test(sentenceWords.at(-3) ?? '');
   return hasNumber || (!isOther(last) && last !== 'number' && last !== 'label') ? 85 : undefined;
 }
@@ -224,7 +223,7 @@ function pointsOfSigns({ before, after }: Setting): number | undefined {
   const lastOther = [...before.matchAll(OTHER_SIGNS)].at(-1);
   const code = lastCode?.index ?? -1;
   const other = lastOther?.index ?? -1;
-  // "Coupon code" without anything between the two words.
+  // Matches "coupon code" with nothing between the two words.
   const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
   if (attached && other < code && BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
   if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;
@@ -240,7 +239,7 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   return isNamed || EXPIRED.test(after);
 }
 
-/** Defined if the number is no code, whatever its announcement. */
+/** A score if the number is certainly no code, whatever its announcement; else undefined. */
 function refusal(setting: Setting): number | undefined {
   const { alone, direct, sentence, after, sentenceWords, kindsBefore, kindsAfter, candidate } = setting;
   const { shape, value } = candidate;
@@ -252,32 +251,30 @@ function refusal(setting: Setting): number | undefined {
   }
   const unit = /^\s?(\p{L}+)/u.exec(after)?.[1] ?? '';
   if (shape === 'digits' && kindOfWord(unit) === 'unit') return 0;
-  // A word in capitals within a sentence.
   const isWord = !alone && shape === 'loose' && /^[A-Z]+$/.test(value);
   return isWord && !isEntered(sentenceWords) && !(direct && ENDS_LINE.test(after)) ? 0 : undefined;
 }
 
 export interface MailFacts {
   subjectSaysCode: boolean;
-  /** The text says that the code is in the subject, which is searched. */
+  /** The text says that the code is in the subject. */
   isPointedAt: boolean;
   isAboutAccess: () => boolean;
 }
 
-/** Evidence for a code without an announcement. Only for unambiguous shapes. */
+/** Whether other evidence suggests a code that has no announcement. Used only for unambiguous shapes. */
 function isHinted(setting: Setting, { subjectSaysCode, isPointedAt, isAboutAccess }: MailFacts): boolean {
   const { alone, direct, sentence, after, following } = setting;
   return (
     isPointedAt ||
     (alone && (subjectSaysCode || (ENTER_IT.test(following) && hasPurpose(following)))) ||
     (direct && COUNTED.test(sentence)) ||
-    // "Here you go: 4821"
     (direct && PRESENTED.test(sentence) && ENDS_LINE.test(after) && isAboutAccess()) ||
     (isToEnter(setting) && (PLACE.test(sentence + after) || isAboutAccess()))
   );
 }
 
-/** @returns confidence that the candidate is a code, from 0 to about 105, or {@link SOMETHING_ELSE} */
+/** @returns the confidence that the candidate is a code (0 to about 105), or {@link SOMETHING_ELSE} */
 export function judge(setting: Setting, mail: MailFacts): number {
   const refused = refusal(setting);
   if (refused !== undefined) return refused;
@@ -288,7 +285,7 @@ export function judge(setting: Setting, mail: MailFacts): number {
   return points > 0 && value.length === 6 ? points + 5 : points;
 }
 
-/** Years, words in capitals and chains of words are frequent, so they need a clear announcement. */
+/** Years, words in capitals and chains of words are common, so they need a clear announcement. */
 function judgeLooseShape({ candidate, alone, direct, before }: Setting, announced: number): number {
   const sure =
     candidate.shape === 'words'

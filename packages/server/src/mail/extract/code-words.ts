@@ -1,21 +1,21 @@
 import WORD_RULES from './code-words.json' with { type: 'json' };
 
 /**
- * What a word says about the number near it. `code-words.json` has the words by effect, reason and language (ISO
- * 639-1); a pattern matches a whole word in lower case.
+ * What a word says about the number near it. `code-words.json` lists patterns of whole words in lower case,
+ * by effect, reason and language (ISO 639-1):
  * - `promo`: the sentence is advertising, and its code is the same for every recipient;
- * - `cart`: the same for a code with letters; a number at a checkout may authorise a payment;
- * - `other`: the number is something else, also with a code word next to this word ("order code");
- * - `label`: the number after it is something else, but "SMS code" and "the code on this page" are codes;
- * - `stale`: the code is an earlier one;
- * - `number`: "number" and its translations: next to a code word they name a code, otherwise something else;
+ * - `cart`: like `promo` if the code has letters; a number at a checkout may authorise a payment;
+ * - `other`: the number is not a code, even if a code word is next to this word ("order code");
+ * - `label`: the number after it is not a code, except in "SMS code" or "the code on this page";
+ * - `stale`: the code is from an earlier mail;
+ * - `number`: a word for "number", which means a code only next to a code word;
  * - `code`: the number is a one-time code;
- * - `enter`: the number is to be typed, if the sentence says what for;
+ * - `enter`: the reader must enter the number, if the sentence gives a purpose;
  * - `unit`: the number before it is a quantity.
  */
 export type WordKind = (typeof EFFECTS)[number] | 'plain';
 
-/** The first that a word has counts; "m" and "is" are rarely units, so `unit` comes last. */
+/** The first effect that matches a word counts. "m" and "is" are rarely units, so `unit` comes last. */
 const EFFECTS = ['promo', 'cart', 'other', 'label', 'stale', 'number', 'code', 'enter', 'unit'] as const;
 
 const PATTERNS = EFFECTS.map((effect) => {

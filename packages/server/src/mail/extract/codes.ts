@@ -26,26 +26,26 @@ import {
 } from './code-rules.ts';
 import { NOT_VERIFY } from './link-words.ts';
 
-/** Characters searched: a code is near the top. */
+/** Only this many characters are searched, because codes are near the top of a mail. */
 const MAX_READ = 32 * 1024;
 const MAX_CODES = 5;
 const CONTEXT_SIDE = 40;
 const MAX_TOPIC = 2_048;
-/** A line with at least this many characters may continue on the next line. */
+/** In wrapped text, only a line of at least this many characters continues on the next line. */
 const MIN_WRAPPED = 50;
 const MAX_SHORT = 40;
 const SURE = 45;
-/** Characters; a longer line is a paragraph and not source code. */
+/** Characters. A longer line is a paragraph, not source code. */
 const MAX_SOURCE_LINE = 200;
 
-/** The digit zero of other scripts that occur in mail; their other digits follow it in Unicode. */
+/** The digits zero of other scripts in mail. In Unicode, the digits one to nine follow each of them. */
 const ZEROS =
   '\u0660\u06f0\u0966\u09e6\u0a66\u0ae6\u0b66\u0be6\u0c66\u0ce6\u0d66\u0e50\u0ed0\u1040\u17e0\uff10';
 const FOREIGN_DIGIT = [...ZEROS]
   .map((zero) => `${zero}-${String.fromCharCode(zero.charCodeAt(0) + 9)}`)
   .join('');
 const HYPHENS = '\u2010\u2011\u2012\u2013';
-/** Foreign digits, hyphens other than `-`, and the marks of keycaps (4\ufe0f\u20e3). */
+/** Characters that a user does not type: foreign digits, special hyphens, keycap marks (4\ufe0f\u20e3). */
 const NOT_TYPED = new RegExp(
   `[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]|(?<=[0-9A-Za-z])[${HYPHENS}](?=[0-9A-Za-z])`,
   'gv',
@@ -77,7 +77,6 @@ function asTyped(text: string): string {
   });
 }
 
-/** Replaces "one-time" variants by one word. Keeps the length, so that offsets stay valid. */
 const oneWord = (words: string): string => 'onetime'.padEnd(words.length);
 
 interface Found {
@@ -86,9 +85,9 @@ interface Found {
 }
 
 interface Mail extends MailFacts {
-  /** The mail advertises an offer such as "15% off", so its code is a coupon. */
+  /** The mail advertises an offer such as "15% off", so that its code is a coupon. */
   isOffer: boolean;
-  /** Codes in this mail are for the record, and count only if the text asks to enter one. */
+  /** The mail is a receipt or similar. Its codes count only if the text asks to enter one. */
   isRecord: boolean;
   isSubjectOfAccess: () => boolean;
   isShort: boolean;
@@ -102,7 +101,7 @@ function read(given: string, mail: Mail): Found[] {
   const candidates = candidatesOf(unlinked);
   if (candidates.length === 0) return [];
   const readable = unlinked.replace(ONE_TIME, oneWord).replace(ONE_TIME_SIGNS, oneWord);
-  // In mail about offers and bookings, a code with letters is a coupon or a booking reference.
+  // In mail about offers or bookings, a code with letters is a coupon or a booking reference.
   const noLetters = candidates.some(hasLetters) && (mail.isOffer || BOOKING.test(readable));
   return candidates.flatMap((candidate) => {
     if (noLetters && hasLetters(candidate)) return [];
@@ -116,7 +115,7 @@ function read(given: string, mail: Mail): Found[] {
 
 const hasLetters = ({ value }: Candidate): boolean => /[A-Z]/i.test(value);
 
-/** Whether the code only labels a record ("test code 10231"), because nothing says that it gives access. */
+/** Whether the code only labels a record ("test code 10231"): nothing says that it gives access. */
 function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
   if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
@@ -139,7 +138,6 @@ const isMeantForEntering = (setting: Setting): boolean =>
   isEnteredInSigns(setting) ||
   hasWord(setting.wide + setting.following, (kind) => kind === 'enter');
 
-/** Whether the text names it more precisely than "code": a passcode, a one-time password, six digits. */
 const isNamedInFull = ({ sentence, wide }: Setting): boolean =>
   COUNTED.test(sentence) || hasWord(wide, (kind, word) => kind === 'code' && !BARE_CODE.test(word));
 
@@ -161,7 +159,7 @@ function speaksOfAccess(text: string): boolean {
 
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
 
-/** One-time codes, best first; none when unsure. @param words of the HTML, searched if the text has no code */
+/** Finds one-time codes, most likely first. @param words of the HTML, which are used if `text` has no code */
 export function findCodes(
   subject: string,
   text: string | null,
@@ -189,7 +187,7 @@ export function findCodes(
   return best(all);
 }
 
-/** Merges equal values: a value that is something else anywhere is no code, and repetition raises the score. */
+/** Merges equal values. Drops a value that is not a code somewhere; a repeated value gets a higher score. */
 function best(found: readonly Found[]): MailCode[] {
   const byValue = new Map<string, Found>();
   for (const one of found) {

@@ -10,12 +10,11 @@ const MAX_ANCHORS = 2_000;
 export interface HtmlAnchor {
   href: string;
   text: string;
-  /** Offset in the words of the page. */
   at: number;
 }
 
 export interface HtmlReading {
-  /** The visible text: a line per block, tabs between the cells of a row, otherwise single spaces. */
+  /** The visible text: one line per block, tabs between table cells, no other repeated white space. */
   words: string;
   anchors: HtmlAnchor[];
   images: MailImage[];
@@ -30,7 +29,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
     'h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'
   ).split(' '),
 );
-/** Types of input whose value is not shown; that of others may be a code to copy. */
+/** Input types whose value a browser does not show. Other fields may show a code to copy. */
 const UNSEEN_FIELD = /^\s*(?:hidden|password|checkbox|radio|image|file|range|color)\s*$/i;
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 
@@ -39,7 +38,7 @@ const TAB = 2;
 const LINE = 3;
 const BREAKS = ['', ' ', '\t', '\n'];
 
-/** Collects visible text and links. A hidden element ends when its tag was closed as often as it was opened. */
+/** Collects visible text and links. A hidden element ends when each of its start tags has an end tag. */
 class PageReader extends TagReader {
   words = '';
   readonly anchors: HtmlAnchor[] = [];
@@ -133,7 +132,7 @@ class PageReader extends TagReader {
     const blankAfter = text.endsWith(' ');
     const written = between + text.slice(from, blankAfter ? -1 : undefined);
     this.words += written;
-    // Collected separately, because slicing the growing `words` would copy it for every link.
+    // The text of an anchor is collected separately, because slicing `words` would copy it for every link.
     if (this.anchor !== undefined && this.anchorWords.length < MAX_ANCHOR_TEXT) this.anchorWords += written;
     this.pendingBreak = blankAfter ? SPACE : 0;
   }
@@ -149,13 +148,12 @@ class PageReader extends TagReader {
 
 const labelOf = (words: string): string => foldBlanks(words.slice(0, MAX_ANCHOR_TEXT)).trim();
 
-/** Strips an address as the URL standard does. Invisible characters stay, because a click would send them. */
+/** Trims a URL as the URL standard does. Keeps invisible characters, because browsers send them. */
 const asBrowsersRead = (href: string): string =>
   href.replace(/[\t\n\r]+/g, '').replace(/^[\0- ]+|(?<![\0- ])[\0- ]+$/g, '');
 
-/** Removes invisible characters, with which senders fill previews. */
 function fold(text: string): string {
-  // For a page full of "<" or entities, the tokenizer calls this with single characters.
+  // Fast path: for a page full of "<" or entities, the tokenizer passes single characters.
   if (text.length === 1 && text > ' ' && text <= '~') return text;
   return foldBlanks(withoutInvisible(text));
 }
@@ -170,23 +168,22 @@ export const textOfPage = ({ words }: HtmlReading): string => clean(cut(words, M
 
 const MAX_COMPARED = 256 * 1024;
 const MAX_LINE = 2_048;
-/** Characters searched for the lines of one page: a few milliseconds; the other lines are kept. */
+/** Characters that are compared for one page, which takes a few milliseconds. Further lines are kept. */
 const MAX_SEARCHED = 2 * 1024 * 1024;
 
-/** The lines of the HTML that the plain text lacks; null if there are none. */
 export function wordsOnlyInPage(text: string, page: string): string | null {
   const plain = foldBlanks(text.slice(0, MAX_COMPARED)).toLowerCase();
   const kept: number[] = [];
   let from = 0;
   let searched = 0;
-  // One call for the whole page takes half the time of one call per line.
+  // One toLowerCase call for the whole page takes half the time of one call per line.
   const lines = page.toLowerCase().replaceAll('\t', ' ').split('\n');
   for (const [i, line] of lines.entries()) {
     if (line.length > MAX_LINE || searched > MAX_SEARCHED) {
       kept.push(i);
       continue;
     }
-    // Both usually have the same order, so the search continues after the last match.
+    // Both texts usually have the same order, so the search continues after the previous match.
     let at = plain.indexOf(line, from);
     if (at < 0) at = plain.indexOf(line);
     searched += at < from ? plain.length : at - from;

@@ -1,7 +1,7 @@
 import type { MailLink } from '../mail.ts';
 import TEXT_PATTERNS from './link-words.json' with { type: 'json' };
 
-/* `link-words.json` has the words in the text of a link by purpose and language (ISO 639-1). */
+/* `link-words.json` lists words of link texts by purpose and language (ISO 639-1). */
 
 type Purpose = Exclude<MailLink['kind'], 'other'>;
 
@@ -10,29 +10,28 @@ const PURPOSE_ORDER: readonly Purpose[] = ['unsubscribe', 'reset', 'verify', 'si
 
 export const TEXT_WORDS: readonly (readonly [Purpose, RegExp])[] = PURPOSE_ORDER.map((purpose) => {
   const words: string[] = Object.values(TEXT_PATTERNS[purpose]);
-  // V8 compiles consecutive alternatives without metacharacters to one search.
+  // V8 compiles consecutive alternatives to one search if they have no metacharacters.
   words.sort((a, b) => Number(PATTERN.test(a)) - Number(PATTERN.test(b)));
   return [purpose, new RegExp(words.join('|'), 'i')];
 });
 
-/** "Confirm" and "verify" of things other than an address or account, and "verified by". */
+/** Phrases where "confirm" or "verify" is not about an address or an account. */
 export const NOT_VERIFY =
   /order|booking|reserv|attend|rsvp|appointment|payment|delivery|shipment|purchase|receipt|bestell|buchung|termin|commande|réservation|pedido|compra|ordine|prenot|注文|予約|订单|주문|заказ|(?:verif|confirm)(?:ied|ed) by\b|(?:confirm|verify) (?:which|what|whether|if|how)\b/i;
 
 export const NOT_RESET =
   /without (?:a |your )?passw|(?:remember|know)(?:ed)? your passw|no passw|passwordless|ohne (?:passw|kennw)|sans mot de passe|sin contraseña|senza password|sem (?:senha|palavra-passe)|zonder wachtw|bez has[łe]|bez hesla|без парол|utan lösen|uten pass|uden adgangs|ilman salasan|şifresiz|şifre olmadan|jelszó nélkül|χωρίς κωδικ|パスワード(?:なし|不要)|无需密码|免密|無需密碼|비밀번호 없이|بدون كلمة|ללא סיסמ|بدون رمز|tanpa kata sandi|không cần mật khẩu/i;
 
-/** The text of a link to an article: "Three ways to verify a caller". */
 export const ARTICLE_TEXT =
   /^(?:why|how|what|warum|wieso|pourquoi|por ?qu[eé]|perché|waarom|почему|dlaczego)\s.{8}|^(?:\d+|two|three|four|five|six|seven|ten|drei|fünf|trois|cinq|tres|cinco|tre|cinque) (?:easy |simple |good )?(?:ways|tips|reasons|things|steps|gründe|tipps|façons|raisons|conseils|maneras|consejos|razones|modi|consigli)\b|^(?:blog|report|article|case study|webinar|podcast|our story)\s?:/i;
 
 export const ARTICLE_PATH =
   /\/(?:blog|articles?|news|docs?|faqs?|kb|knowledge-?base|learn|guides?|wiki|stories|press)\/|\.(?:pdf|csv|xlsx?|docx?|ics|zip)$/i;
 
-/** Of campaign trackers; they do not tell the purpose. */
+/** Parameters of campaign trackers, which say nothing about the purpose of a link. */
 export const TRACKING_PARAMETER =
   /^(?:utm|mtm|pk|piwik|matomo|hsa|mc|ml|vero|oly|trk|tracking|wt|at|itm|cmp|campaign)_|^_?(?:ga|gl|gac|hsenc|hsmi|bta\w*|ke|kx)$|^(?:gclid|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|ttclid|igshid|mkt_tok|campaign|medium|cid|icid|ncid|trk|src|source|ref|referr?er|from|s_cid|elq\w*)$/i;
-/** The page to show after the action. A complete URL is rather the target of a click tracker. */
+/** Parameters that name the next page. A complete URL is excluded: it is the target of a click tracker. */
 export const RETURN_PARAMETER =
   /^(?:next|continue|back|then|after|state|origin|callback|redir\w*|return\w*|success\w*)=(?!https?(?::|%3a))/i;
 

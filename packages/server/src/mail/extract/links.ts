@@ -17,33 +17,33 @@ import {
 type LinkKind = MailLink['kind'];
 
 export const MAX_LINKS = 200;
-/** Characters; a longer URL contains data and is no page. */
+/** Characters. A longer URL contains data and is not a page. */
 const MAX_HREF = 16 * 1024;
 const MAX_READ = 1024 * 1024;
 const WORDS_AROUND = 120;
 const WORDS_ABOVE = 500;
 const MAX_HEADING = 80;
 const MAX_HREF_JUDGED = 1_000;
-/** The words of a file name say nothing about the link. */
+/** A link text that is a file name says nothing about the purpose. */
 const FILE_PATH = /^[\w@-]+(?:\/[\w@.-]+)+$/;
 
-/** The URL begins at the scheme, even directly after a word. */
+/** Also matches directly after a word, because the URL begins at the scheme. */
 const WEB_SCHEME = /https?$/i;
-/** Schemes other than HTTP, such as `acme` of an app link (RFC 3986 section 3.1). */
+/** Other schemes than HTTP, such as `acme` in an app link (RFC 3986 section 3.1). */
 const APP_SCHEME = /(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,31}$/i;
 const MAX_SCHEME = 33;
 /** Schemes that mail programs do not open. */
 const NO_APP =
   /^(?:jdbc|odbc|postgres|[a-z+]*sql\w*|mongodb|redis|rediss|amqps?|ldaps?|smtps?|imaps?|pop3s?|s?ftps?|ssh|git|svn|rsync|s3|gs|wss?|tcp|udp|tls|unix|docker|npm|pkg|file|data|javascript|vbscript|about|blob|chrome|resource|view-source)\b/i;
 /**
- * The rest of a URL. Excludes direction marks (RFC 3987 section 4.1) and Markdown's `](`. In scripts without spaces,
- * text may directly follow a URL, so their letters belong to it only after a separator, as in `/wiki/日本`.
+ * A URL after its scheme, without direction marks (RFC 3987 section 4.1) and Markdown's `](`. Letters of
+ * scripts without spaces are included only after a separator (`/wiki/日本`): text may directly follow a URL.
  */
 const ADDRESS =
   /(?:[^\s\]<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\](?!\()|(?<![a-z0-9)\]}.,;:!?])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
-/** The URL standard keeps invisible characters within a URL, so they are removed only here. */
+/** Characters removed at the end of a URL. Invisible characters inside a URL are valid (URL standard). */
 const BEHIND_LINK = new RegExp(`[.,;:!?'*_\\|\`${INVISIBLE}]`, 'v');
-/** Such links may unsubscribe, but have no other purpose. */
+/** A `mailto:`, `tel:` or `sms:` link may unsubscribe, but has no other purpose. */
 const NO_PAGE = /^(?:mailto|tel|sms):/i;
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
 const GENERIC =
@@ -51,13 +51,12 @@ const GENERIC =
 
 const SENTENCE_END = /\n|[.!?](?=\s)|[。！？]/;
 
-/** Target of a Markdown link `[text](URL)`, which ends at an unmatched closing bracket. */
+/** The target of a Markdown link `[text](URL)`, which ends at an unmatched `)`. */
 const TARGET = /^[^()]*(?:\([^()]*\)[^()]*)*/;
 
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
 function trimEnd(link: string): string {
-  // Surplus closing brackets of each kind.
   const surplus = new Map<string, number>();
   for (let end = link.length; end > 0; end--) {
     const last = link.charAt(end - 1);
@@ -90,7 +89,7 @@ function tellingQuery(query: string): string {
 function kindOfPath(href: string): LinkKind | undefined {
   const [beforeQuery = '', query = ''] = href.slice(0, MAX_HREF_JUDGED).split(/[?#](.*)/s, 2);
   const scheme = /^(https?:\/\/[^/]*)|^[a-z][a-z0-9+.-]*:(?:\/\/)?/i.exec(beforeQuery);
-  // An app link has no host: the part after the scheme names the screen.
+  // An app link has no host, so the part after the scheme names the screen.
   const path = beforeQuery.slice(scheme?.[0].length ?? 0);
   const isArticle = ARTICLE_PATH.test(path);
   for (const place of [path, tellingQuery(query)]) {
@@ -108,13 +107,13 @@ interface Around {
   above: string;
 }
 
-/** @param around undefined for a link that contains only an image */
+/** @param around undefined if the link contains only an image */
 function kindOf(href: string, text: string, around: Around | undefined): LinkKind {
   const kind = kindOfWeb(href, text, around);
   return kind !== 'unsubscribe' && NO_PAGE.test(href) ? 'other' : kind;
 }
 
-/** The text of a link has precedence over its path, which may be the same for several purposes. */
+/** The link text takes precedence over the path, because several purposes may share a path. */
 function kindOfWeb(href: string, text: string, around: Around | undefined): LinkKind {
   if (ARTICLE_TEXT.test(text)) return 'other';
   const own = text === href || FILE_PATH.test(text) ? undefined : kindOfText(text);
@@ -127,13 +126,11 @@ function kindOfWeb(href: string, text: string, around: Around | undefined): Link
   return said ?? (isButton ? kindOfHeading(around) : undefined) ?? path ?? 'other';
 }
 
-/** By the nearest heading: a short line that is not a sentence. */
 function kindOfHeading({ above }: Around): LinkKind | undefined {
   const lines = above.split('\n').filter((line) => line.length <= MAX_HEADING && !/[.:,;]\s*$/.test(line));
   return lines.map(kindOfText).findLast((kind) => kind !== undefined);
 }
 
-/** By the nearest sentence, or an earlier one about a link: "Use the link below to sign in. It works once." */
 function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   const sentences = before.trimEnd().split(SENTENCE_END);
   const nearest = sentences.at(-1) ?? '';
@@ -145,7 +142,7 @@ function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   return lead === undefined ? undefined : kindOfText(lead);
 }
 
-/** The label of a link in a plain text: "[Sign in](https:", "Sign in <https:", "Continue: https:". */
+/** The label of a link in plain text, as in "[Sign in](https:", "Sign in <https:" or "Continue: https:". */
 function labelBefore(before: string): string {
   const words = before.replace(/[\s:\]<([]+$/, '');
   const label = words.split(SENTENCE_END).at(-1)?.replace(/.*\[/, '') ?? '';
@@ -175,10 +172,10 @@ export function* textLinks(text: string): Generator<TextLink> {
   }
 }
 
-/** Each link once: those of the HTML with their text, then others of the plain text and of List-Unsubscribe (RFC 2369). */
+/** Each link once: those of the HTML, then others of the plain text and of List-Unsubscribe (RFC 2369). */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
-  // If an image and a button have the same target, the text of the button counts.
+  // If an image and a button have the same target, the text of the button is used.
   const isKnown = (href: string, words: string): boolean => {
     const known = links.get(href);
     return known !== undefined && (known.text !== '' || (words === '' && known.kind !== 'other'));

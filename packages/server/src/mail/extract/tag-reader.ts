@@ -2,13 +2,12 @@ import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 
 const MAX_HTML_READ = 1024 * 1024;
 
-/** Reads tags and text without a tree or a stack, so that deep nesting and missing end tags cost no time. */
+/** Reads tags and text without a tree or a stack, so deep nesting and missing end tags cost no extra time. */
 export abstract class TagReader implements TokenizerCallbacks {
   protected readonly html: string;
   protected tag = '';
-  /** Offset of the bracket that opens the current tag. */
   protected tagStart = 0;
-  /** Attributes of the current tag; the first of duplicates counts, as in browsers. */
+  /** Attributes of the current tag. As in browsers, the first of several duplicates counts. */
   protected readonly attributes = new Map<string, string>();
   private name = '';
   private value = '';
@@ -23,7 +22,7 @@ export abstract class TagReader implements TokenizerCallbacks {
     tokenizer.end();
   }
 
-  /** Called after all attributes. @param end offset of the closing bracket */
+  /** Called after all attributes were read. @param end offset of the closing `>` */
   protected abstract opened(end: number): void;
   abstract ontext(start: number, end: number): void;
   abstract onclosetag(start: number, end: number): void;
@@ -60,7 +59,7 @@ export abstract class TagReader implements TokenizerCallbacks {
   }
 
   onselfclosingtag(end: number): void {
-    // HTML ignores the slash of a self-closing tag.
+    // HTML ignores the slash of a self-closing tag, so the tag is handled as a start tag.
     this.opened(end);
   }
 

@@ -6,7 +6,7 @@ import type { Part } from '../mime/parts.ts';
 import type { Case, LintedMail } from './finding.ts';
 import { shortened } from './page-places.ts';
 
-/** Gmail shows only this much, and a link to the rest. */
+/** Gmail hides the rest of a longer message behind a link. */
 const CLIPPED_BYTES = 102 * 1024;
 const MIN_WORDS = 20;
 const MIN_SHARED = 0.2;
@@ -57,7 +57,7 @@ export function differentText({ mail: { content } }: LintedMail): Case[] {
   if (!content.text?.trim() || content.htmlText === null) return [];
   const shown = wordsOf(content.htmlText);
   if (shown.size < MIN_WORDS) return [];
-  // Cut like htmlText, so that both have the same maximum length.
+  // `htmlText` is cut to the same length.
   const text = wordsOf(content.text.slice(0, MAX_HTML_TEXT));
   const shared = [...shown].filter((word) => text.has(word)).length / shown.size;
   if (shared >= MIN_SHARED) return [];
@@ -72,7 +72,6 @@ export function clippedHtml({ mail: { content } }: LintedMail): Case[] {
   return [{ message, where: 'text/html' }];
 }
 
-/** Messages and their headers, signatures and encrypted data. */
 const NOT_SAVED = /^(?:message\/|text\/rfc822-headers|multipart\/|application\/(?:pgp|(?:x-)?pkcs7)-)/;
 
 export function filesWithoutName({ mail: { content }, parts }: LintedMail): Case[] {
@@ -82,7 +81,7 @@ export function filesWithoutName({ mail: { content }, parts }: LintedMail): Case
     content.attachments
       .filter(({ disposition, filename }) => disposition === 'attachment' && filename === null)
       .filter(({ contentType }) => !NOT_SAVED.test(contentType))
-      // An invitation that calendars read (RFC 6047 section 2.4).
+      // Calendar programs read an invitation directly (RFC 6047 section 2.4).
       .filter(({ contentType, parameters }) => contentType !== 'text/calendar' || !('method' in parameters))
       .map(({ id, contentType }) => ({
         message: `The attachment of type ${contentType} has no file name. Add a "filename" to its Content-Disposition.`,
@@ -98,7 +97,6 @@ const IN_ADDRESS =
   /\{\{[^{}]{1,60}\}\}|%7B%7B.{1,60}?%7D%7D|\$\{[\w.]{1,60}\}|\*\|[\w:]{1,40}\|\*|\[object(?: |%20)Object\]|^https?:\/\/undefined\b|\/undefined(?=[/?#]|$)/i;
 const GREETING =
   /^(?:hi|hello|hey|dear|hallo|liebe[rs]?|guten tag|bonjour|hola|olá|ciao|beste|cześć|hej|merhaba)\b/i;
-/** What programs print for a missing name. */
 const NO_NAME = /\b(?:undefined|null|None|NaN)\b/;
 const EMPTY_NAME = /^(?:hi|hello|hey|dear|hallo) ,/i;
 const MAX_LINES = 12;
@@ -129,7 +127,7 @@ function brokenGreeting(text: string): string | undefined {
     .find((line) => PLACEHOLDER.test(line) || NO_NAME.test(line) || EMPTY_NAME.test(line));
 }
 
-/** Whether people wrote the mail: replies, forwards and mailing-list mail may quote placeholders. */
+/** Whether a person wrote the mail. Replies, forwards and mailing-list mail may quote placeholders. */
 function isOfPeople({ parts, mail: { summary, content } }: LintedMail): boolean {
   return (
     content.inReplyTo !== null ||
@@ -151,7 +149,6 @@ export function brokenCids({ mail: { content }, urls }: LintedMail): Case[] {
     }));
 }
 
-/** Decodes a `cid:` URL, which may contain escapes (RFC 2392). */
 function decoded(id: string): string {
   try {
     return decodeURIComponent(id);

@@ -3,11 +3,11 @@ import { TagReader } from '../extract/tag-reader.ts';
 import support from './client-support.json' with { type: 'json' };
 import type { Case, LintedMail, UsedFeature } from './finding.ts';
 
-/* `client-support.json` is data of caniemail.com, written by `scripts/lint/client-support.ts`. */
+/* `client-support.json` has data from caniemail.com; `scripts/lint/client-support.ts` writes the file. */
 
-/** Percentage of clients below which a feature is reported. */
+/** A feature is reported if fewer than this percentage of mail clients support it. */
 const MIN_SHARE = 60;
-/** Features without which content or layout is lost. Others only decorate or have a fallback. */
+/** Without these features, content or layout is lost. Other features only decorate or have a fallback. */
 const LOSES: ReadonlySet<string> = new Set(
   (
     'html-svg html-video html-audio html-form html-input-text html-object html-dialog html-base html-meter ' +
@@ -46,7 +46,7 @@ class FeatureReader extends TagReader {
     const { tag, tagStart } = this;
     this.isStyle = tag === 'style';
     const type = this.attributes.get('type')?.toLowerCase();
-    // Style sheets of fonts do not affect the layout.
+    // Style sheets that only load fonts do not affect the layout.
     const isSheet = /stylesheet/i.test(this.get('rel')) && !FONT_SHEET.test(this.get('href'));
     if (tag === 'link' ? isSheet : type !== 'hidden')
       this.use(`element:${tag}:${type}`, tagStart) || this.use(`element:${tag}`, tagStart);
@@ -69,7 +69,7 @@ class FeatureReader extends TagReader {
       const property = declaration.slice(0, colon).trim();
       const value = declaration.slice(colon + 1).trim();
       this.use(`value:${property}:${value}`, place);
-      // Initial values, and positions without effect, need no support.
+      // Initial values, and positions without effect, work without support.
       if (!/^(?:static|relative|initial|auto|0|none|normal)\b/.test(value))
         this.use(`property:${property}`, place);
       for (const [, name] of value.matchAll(/(?<![a-z-])([a-z-]{1,30})\(/g))
@@ -87,7 +87,7 @@ class FeatureReader extends TagReader {
     return true;
   }
 
-  /** Places come in ascending order, so each line end is searched once. */
+  /** Returns the line of an offset. Offsets must ascend, so that each line end is searched once. */
   private lineAt(place: number): number {
     for (; this.lineEnd !== -1 && this.lineEnd < place; this.line++) {
       this.lineEnd = this.html.indexOf('\n', this.lineEnd + 1);
@@ -96,9 +96,8 @@ class FeatureReader extends TagReader {
   }
 }
 
-/** Skips `@supports` blocks, which have fallbacks outside. */
+/** Skips `@supports` blocks, because the CSS outside them is the fallback. */
 function* declarationsOf(css: string): Generator<[declaration: string, index: number]> {
-  // Open braces since the outermost `@supports`.
   let guarded = 0;
   for (const { 1: piece = '', 2: end = '', index } of css.matchAll(/([^;{}]*)([;{}]?)/g)) {
     const text = piece.trimStart();
@@ -125,7 +124,7 @@ export const rarelySupported = ({ features }: LintedMail): Case[] =>
 
 const urlOf = ({ slug }: UsedFeature): string => `https://www.caniemail.com/features/${slug}/`;
 
-/** Percentage of tested clients with support; partial support counts half. */
+/** Percentage of the tested clients that support the feature. Partial support counts half. */
 function shareOf({ support: letters }: UsedFeature): number {
   const tested = letters.replaceAll('u', '');
   const points = tested.replaceAll(/[^y]/g, '').length + tested.replaceAll(/[^a]/g, '').length / 2;

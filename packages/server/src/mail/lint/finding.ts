@@ -4,7 +4,7 @@ import type { ParsedMail } from '../mail.ts';
 import type { Parts } from '../mime/parts.ts';
 
 export interface UsedFeature {
-  /** Part of the URL `https://www.caniemail.com/features/…`. */
+  /** Last part of the URL `https://www.caniemail.com/features/…`. */
   slug: string;
   title: string;
   /** One letter per client: `y`, `a` for partial support, `n`, or `u` for unknown. */
@@ -17,7 +17,7 @@ export interface LintedMail {
   parts: Parts;
   bodies: Bodies;
   mail: ParsedMail;
-  /** Places of the HTML that break a rule, by the name of the rule. */
+  /** Snippets of the HTML that break a rule, by the name of the rule. */
   places: ReadonlyMap<string, readonly string[]>;
   urls: readonly string[];
   features: readonly UsedFeature[];
@@ -28,7 +28,7 @@ export interface Case {
   where: string | null;
 }
 
-/** Returns the problems: places, or cases with a message of their own. */
+/** Returns one item per problem: a place (null if it has none), or a case with its own message. */
 export type Check = (mail: LintedMail, rule: string) => readonly (string | null | Case)[];
 
 export type Rule = readonly [
@@ -36,6 +36,5 @@ export type Rule = readonly [
   severity: LintFinding['severity'],
   reference: string,
   check: Check,
-  /** The message of all places that `check` returns. */
   message?: string,
 ];

@@ -3,12 +3,12 @@ import type { MailContent, MailSummary } from '../mail.ts';
 import type { FieldRange } from '../mime/header.ts';
 import type { Case, LintedMail } from './finding.ts';
 
-/** Octets without the line break (RFC 5322 section 2.1.1). */
+/** Octets of a line without its line break (RFC 5322 section 2.1.1). */
 export const MAX_LINE_OCTETS = 998;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** Fields that a message has at most once (RFC 5322 section 3.6, RFC 2045 section 3). */
+/** Fields that a message may have at most once (RFC 5322 section 3.6, RFC 2045 section 3). */
 const ONCE = [
   ...['date', 'from', 'sender', 'reply-to', 'to', 'cc', 'bcc', 'message-id', 'in-reply-to', 'references'],
   ...['subject', 'mime-version', 'content-type', 'content-transfer-encoding'],
@@ -39,7 +39,7 @@ export function duplicateFields(mail: LintedMail): Case[] {
 export function fieldsOf8Bit({ source, parts, mail }: LintedMail): Case[] {
   const bytesOf = ({ valueStart, end }: FieldRange) => source.subarray(valueStart, end);
   const fields = parts.header.fields.filter((field) => bytesOf(field).some((byte) => byte >= 0x80));
-  // An internationalised address cannot be encoded: the whole header is UTF-8 (RFC 6532 section 3).
+  // Internationalised addresses cannot be encoded, so the whole header is UTF-8 (RFC 6532 section 3).
   if (hasInternationalAddress(mail.summary) && fields.every((field) => isUtf8(bytesOf(field)))) return [];
   return [...new Set(fields.map(({ key }) => key))].map((key) => ({
     message: `The field "${key}" has bytes beyond ASCII. Encode them (RFC 2047); only recipients with SMTPUTF8 read them as they are.`,
@@ -70,7 +70,7 @@ export const missingListUnsubscribe = (mail: LintedMail): string[] =>
   isBulk(mail) ? missing('List-Unsubscribe')(mail) : [];
 
 export function noOneClickUnsubscribe({ mail: { content } }: LintedMail): string[] {
-  // Discussion lists often have only a mail address, which is fine.
+  // Discussion lists often offer only a mail address, and this is allowed.
   const isOffered =
     !/<\s*https:/i.test(fieldOf(content, 'list-unsubscribe')) ||
     /list-unsubscribe\s*=\s*one-click/i.test(fieldOf(content, 'list-unsubscribe-post'));
@@ -80,7 +80,7 @@ export function noOneClickUnsubscribe({ mail: { content } }: LintedMail): string
 const fieldOf = ({ headers }: MailContent, key: string): string =>
   headers.find(({ name }) => name.toLowerCase() === key)?.value.trim() ?? '';
 
-/** Whether this is mail to subscribers, and not an automatic message (RFC 3834), a reply, or asked for. */
+/** Whether this is mail to subscribers, not an automatic message (RFC 3834), a reply or requested mail. */
 function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const isAutomatic = !/^(?:no\b.*)?$/i.test(fieldOf(content, 'auto-submitted'));
   if (/^(?:bulk|list)$/i.test(fieldOf(content, 'precedence')) && !isAutomatic) return true;
@@ -91,7 +91,7 @@ function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   );
 }
 
-/** Whether the recipient requested the mail. A newsletter may contain a sign-in link too, but not as its first link. */
+/** Whether the recipient requested the mail. Newsletters may have a sign-in link, but not as first link. */
 const isAskedFor = ({ links }: MailContent, { codes }: MailSummary): boolean =>
   codes.length > 0 ||
   links[0]?.kind === 'sign-in' ||

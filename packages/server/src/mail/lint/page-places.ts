@@ -5,14 +5,14 @@ import type { LintedMail } from './finding.ts';
 interface Open {
   tag: string;
   isHidden: boolean;
-  /** Relative luminance (WCAG 2.2) of text and background; null if unknown. */
+  /** Relative luminance (WCAG 2.2) of the text and of the background; null if unknown. */
   color: number | null;
   ground: number | null;
-  /** Pixels; null if relative or unknown. */
+  /** Font size in pixels; null if it is relative or unknown. */
   size: number | null;
   isBold: boolean;
   isSmallByNature: boolean;
-  /** What its content must have: in links and buttons a name, in tables without a role a header cell. */
+  /** What the content must have: a name (links, buttons) or a header cell (tables without a role). */
   asked: { rule: 'layout-table-role' | 'link-name' | 'button-name'; place: string; isMet: boolean } | null;
 }
 
@@ -30,7 +30,7 @@ const MIN_RATIO_LARGE = 3;
 const LARGE = 24;
 const LARGE_BOLD = 18.66;
 const MIN_SIZE = 12;
-/** Smaller text is meant to be hidden, such as a preheader. */
+/** Smaller text is hidden on purpose, such as a preheader. */
 const HIDDEN_SIZE = 2;
 const HEADING_SIZES: Record<string, number> = { h1: 32, h2: 24, h3: 18.72, h4: 16, h5: 13.28, h6: 10.72 };
 
@@ -46,7 +46,7 @@ const VISIBLE = /[^\s\p{Cf}\p{Mn}\u115f]/u;
 const READABLE = /[\p{L}\p{N}]/u;
 const HIDING =
   /(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|(?:max-)?(?:height|width)\s*:\s*0(?![.\d])|line-height\s*:\s*[01]px)/i;
-/** Hosts of development and of documentation (RFC 2606, RFC 6761), for which no public certificate exists. */
+/** Hosts for development and documentation (RFC 2606, RFC 6761). They cannot have a public certificate. */
 const LOCAL_HOST =
   /^http:\/\/(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1\]|host\.docker\.internal|[^/:?#]*\.(?:localhost|test|local|internal|lan|invalid))(?=[/:?#]|\d|$)/i;
 
@@ -57,7 +57,7 @@ const NAMED: Record<string, string> = {
   fuchsia: 'ff00ff',
 };
 
-/** Relative luminance (WCAG 2.2). Null for anything but an opaque plain colour, such as a gradient or a variable. */
+/** Relative luminance (WCAG 2.2) of an opaque plain colour; null for others, such as a gradient. */
 function luminanceOf(text: string): number | null {
   const value = text.trim().toLowerCase();
   const hex = /^#?([\da-f]{6})$/.exec(NAMED[value] ?? value.replace(/^#(.)(.)(.)$/, '#$1$1$2$2$3$3'))?.[1];
@@ -96,7 +96,7 @@ const ROOT: Open = {
 
 class PlaceReader extends TagReader {
   readonly places = new Map<string, string[]>();
-  /** URLs of links and forms, and of what else the page names, such as images. */
+  /** `link`: URLs of links and forms. `image`: URLs of images and other resources. */
   readonly urls = { link: new Set<string>(), image: new Set<string>() };
   private readonly seen = new Set<'lang' | 'dir' | 'title' | 'document' | 'base'>();
   private readonly open: Open[] = [];
@@ -140,7 +140,7 @@ class PlaceReader extends TagReader {
     // A file name with a digit or an underscore is not a description.
     if (IMAGE_FILE.test(alt) || (alt === name && /[_\d]/.test(alt))) this.add('image-alt-file-name', alt);
     const [width, height, style] = [this.get('width'), this.get('height'), this.get('style')];
-    // Pixels that track opening need no description.
+    // Tracking pixels need no description.
     if ((ONE_PIXEL.test(width) && ONE_PIXEL.test(height)) || /display\s*:\s*none/i.test(style)) return;
     if (!this.attributes.has('alt')) this.add('image-without-alt', src);
     if (width === '' && !/(?:^|[;\s])(?:max-)?width\s*:/i.test(style)) this.add('image-without-size', src);
@@ -200,7 +200,7 @@ class PlaceReader extends TagReader {
     this.level = level;
   }
 
-  /** For the enclosing links and buttons, or the nearest enclosing table. */
+  /** Marks the requirement as met for the enclosing links and buttons, or for the nearest enclosing table. */
   private meet(what: 'name' | 'layout-table-role'): void {
     for (let at = this.open.length - 1; at >= 0; at--) {
       const asked = this.open[at]?.asked;

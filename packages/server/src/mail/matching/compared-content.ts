@@ -4,12 +4,12 @@ import { changePieces, withoutInvisible } from '../mime/clean.ts';
 
 const WHITE_SPACE = /[^\S ]\s*| \s+/g;
 
-/** Normalization sorts combining marks in quadratic time, so runs are split by a grapheme joiner (UAX #15 section 13). */
+/** Normalization is quadratic in a run of marks; grapheme joiners split long runs (UAX #15 section 13). */
 const MANY_MARKS = /\p{M}{30}/gu;
 
 const NOT_ASCII = /[^\0-\x7f]/;
 
-/** Makes texts equal that differ only in case, composition, white space, or the kind of quotation marks and hyphens. */
+/** Removes differences of case, normalization form, white space, quotation marks and hyphens. */
 export const fold = (text: string): string => changePieces(text, foldPiece);
 
 const foldPiece = (text: string): string =>
@@ -33,7 +33,7 @@ export interface LinkFilter {
   text?: string | undefined;
 }
 
-/** Folds each text once, when it is first compared: folding costs fifty times as much as searching. */
+/** Folds each text once, at its first comparison, because folding takes fifty times as long as searching. */
 export class ComparedContent {
   readonly links: readonly MailLink[];
   readonly length: number;
@@ -74,9 +74,8 @@ export class ComparedContent {
   }
 }
 
-/** A few thousand mails, or 80 with texts of 100 KB. */
+/** Enough for a few thousand mails, or for 80 mails with texts of 100 KB. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
-/** Cache shared by requests that wait for different words in the same messages. */
 export const recentContents = (): LRUCache<string, ComparedContent> =>
   new LRUCache({ maxSize: MAX_CHARACTERS, sizeCalculation: ({ length }) => Math.max(length, 1) });

@@ -3,12 +3,12 @@ import { type Filters, type HeadField, headHas, type MessageHead } from './filte
 
 export type TextField = HeadField | 'text' | 'code' | 'messageId' | 'tag';
 
-/** With `not`, a message must fail the condition. */
+/** With `not`, the condition must not hold. */
 type Negatable<C> = C & { not?: boolean };
 
 export type MailCondition = Negatable<{ field: TextField; text: string } | { field: 'attachments' }>;
 
-/** A condition that the database alone decides: bytes of the raw source, or epoch milliseconds. */
+/** The database alone evaluates these conditions. `value` is in bytes or in epoch milliseconds. */
 export type ColumnCondition = Negatable<
   { field: 'read' } | { field: 'larger' | 'smaller' | 'before' | 'after'; value: number }
 >;
@@ -33,7 +33,7 @@ interface SearchedHead extends MessageHead {
   tags: readonly string[];
 }
 
-/** @returns whether all conditions are met; undefined if that depends on the content, which was not given */
+/** @returns whether all conditions hold; undefined if the result depends on `content`, which was not given */
 export function meetsAll(
   conditions: readonly MailCondition[],
   head: SearchedHead,

@@ -60,7 +60,7 @@ export function headHas(head: MessageHead, field: HeadField, part: string): bool
   return textsOf(field, head).some((text) => fold(withoutInvisible(text)).includes(folded));
 }
 
-/** The conditions that a message fails, with shortened texts. @param content required if {@link needsContent} */
+/** The conditions that a message does not meet. @param content required if {@link needsContent} */
 export function failedConditions(
   head: MessageHead,
   filters: Filters,

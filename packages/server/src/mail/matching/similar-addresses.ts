@@ -4,9 +4,9 @@ import { domainOf, inboxAddress, parseAddress } from '../address.ts';
 const MAX_TYPOS = 2;
 const SHORT_NAME = 6;
 
-/** In lower case, without a tag. */
+/** The address is in lower case and without a tag. */
 export interface WantedAddress {
-  /** A catch-all compares only the domain. No mail is intended for the sink. */
+  /** A catch-all compares only the domain. No mail is intended for the sink, which takes all other mail. */
   kind: 'address' | 'catch-all' | 'sink';
   address: string;
   domain: string;
@@ -24,7 +24,6 @@ function isSubsequence(part: string, whole: string): boolean {
   return at === part.length;
 }
 
-/** Whether `tagged` is the name, one of the separators `._+=-`, and more. */
 const isTagged = (name: string, tagged: string): boolean =>
   tagged.startsWith(name) && /^[._+=-]./.test(tagged.slice(name.length));
 
@@ -39,12 +38,11 @@ function areLocalPartsSimilar(a: string, b: string): boolean {
   return typos(a, b, most) <= most;
 }
 
-/** Whether one of two domains, both in lower case, may be a mistake for the other. */
+/** Whether one domain may be a typing error for the other. Expects lower case. */
 export function areDomainsAlike(a: string, b: string): boolean {
   return a !== b && typos(a, b, MAX_TYPOS) <= MAX_TYPOS;
 }
 
-/** Whether one of two addresses, both in lower case, may be a mistake for the other. */
 export function areAlike(a: string, b: string): boolean {
   if (a === b) return false;
   if (domainOf(a) !== domainOf(b)) return localOf(a) === localOf(b);
@@ -65,7 +63,7 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** Letters of the local part without its tag, as a bit set of a to z; undefined for a path that needs a parser. */
+/** Letters of the local part without tag, as a bit set; undefined if only a full parser can read `path`. */
 function letterSetOf(path: string): number | undefined {
   let letters = 0;
   for (let i = 0; i < path.length; i++) {
@@ -78,7 +76,7 @@ function letterSetOf(path: string): number | undefined {
   return letters;
 }
 
-/** A recipient of a mail. `address`: lower case, without a tag; undefined if it is neither the wanted address nor similar. */
+/** A recipient of a mail. `address` is undefined if it is not similar to the wanted address. */
 export interface Found {
   /** Epoch milliseconds. */
   at: number;
@@ -86,10 +84,10 @@ export interface Found {
   address: string | undefined;
 }
 
-/** @param lines a line per mail: epoch milliseconds, a space, and its recipient or the array of them as JSON */
+/** @param lines one per mail: epoch milliseconds, a space, and the recipient or a JSON array of recipients */
 export function findSimilar(lines: string, wanted: WantedAddress, maxOthers: number): Found[] {
   const own = letterSetOf(wanted.address);
-  // Each typing error changes at most two letters; a tagged name has all letters of the name.
+  // Each typing error changes at most two letters, and a tagged name has all letters of the name.
   const mayBe = (letters: number | undefined): boolean =>
     wanted.kind === 'catch-all' ||
     own === undefined ||

@@ -5,30 +5,29 @@ import { Enclosures } from './enclosures.ts';
 import { decodeHeaderText } from './encoded-words.ts';
 
 /*
- * RFC 5322 section 3.4 with obsolete and malformed forms, in linear time. No address is taken from a quoted string,
- * comment or encoded word, except a whole encoded mailbox: a display name must not become an address.
+ * Parses RFC 5322 section 3.4 with obsolete and malformed forms, in linear time. Text in quoted strings,
+ * comments and encoded words never becomes an address, except for an encoded word that has a whole mailbox.
  */
 
-/** Longer fields are cut. The 100 mailboxes that are kept take a tenth of this. */
+/** A longer field is cut. The 100 mailboxes that are kept need a tenth of this. */
 const MAX_FIELD = 64 * 1024;
 
 const SPACE = 0x20;
 const ATOM = /[^\0-\x20"(),:;<>[]*/y;
-/** Encoded words may contain commas and colons by mistake. */
+/** Some senders wrongly put commas and colons into encoded words. */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/iy;
 const SOURCE_ROUTE = /^@[^:]*:/;
 
 interface Token {
   kind: 'atom' | 'quoted' | 'encoded' | 'comment' | 'special';
   text: string;
-  /** Whether it is separated from the token before. */
+  /** Whether white space or a comment separates the token from the previous one. */
   isApart: boolean;
 }
 
 interface Mailbox {
   words: Token[];
   comments: string[];
-  /** The address in angle brackets. */
   bracketed?: string;
 }
 
@@ -40,7 +39,7 @@ export interface AddressList {
 /** @param field an unfolded value, one character per byte */
 export function parseAddressList(field: string): AddressList {
   const text = field.slice(0, MAX_FIELD).trim();
-  // A list as programs print it (`[a@b, c@d]`), not an address literal.
+  // Some programs print a list as `[a@b, c@d]`, which is not an address literal.
   const isPrinted =
     text.startsWith('[') && text.endsWith(']') && text.slice(0, text.indexOf(']')).includes('@');
   const tokens = tokensOf(isPrinted ? text.slice(1, -1) : text);
@@ -61,12 +60,11 @@ export function parseAddressList(field: string): AddressList {
       const address = inside.map((one) => one.text).join('');
       const isName = !address.includes('@') && inside.slice(1).some(({ isApart }) => isApart);
       for (const one of [inside[0], tokens[range.next]]) if (one) one.isApart = true;
-      // "<John Smith>" is a display name.
+      // "<John Smith>" is a display name, not an address.
       if (isName) open.words.push(...inside.filter(({ kind }) => kind !== 'special'));
       else open.bracketed = address.replace(SOURCE_ROUTE, '');
       at = range.next - 1;
     } else if (token.text === ':' && open.bracketed === undefined) {
-      // The name of a group.
       open = { words: [], comments: [] };
     } else if (',:;'.includes(token.text)) end();
   }
@@ -84,7 +82,6 @@ function tokensOf(text: string): Token[] {
     return pattern.test(text) ? pattern.lastIndex : -1;
   };
   for (let at = 0; at < text.length; ) {
-    // Control characters are treated like blanks.
     if (text.charCodeAt(at) <= SPACE) {
       gap = 'blank';
       at++;
@@ -110,7 +107,7 @@ function tokensOf(text: string): Token[] {
   return tokens;
 }
 
-/** The range within the innermost brackets. Unclosed ones end at their first comma or semicolon. */
+/** The range inside the innermost brackets. An unclosed bracket ends at its first comma or semicolon. */
 function bracketRange(tokens: readonly Token[], from: number): { start: number; end: number; next: number } {
   let start = from;
   let comma = -1;
@@ -132,7 +129,7 @@ function mailboxesOf({ words, comments, bracketed }: Mailbox): MailAddress[] {
   const comment = decoded(withoutEscapes(comments.join(' ')));
   const [first = '', ...others] = found.addresses.map(decoded);
   const [only] = words;
-  // A mailbox of old mail, with a local name and a comment: nsb (Nathaniel Borenstein).
+  // Old mail has only a local name with a comment: nsb (Nathaniel Borenstein).
   if (first === '' && words.length === 1 && only?.kind === 'atom' && comments.length > 0)
     return [mailbox(decoded(only.text), comment)];
   const name = nameOf(found.words) || (found.addresses.length > 0 ? comment : '');
@@ -147,7 +144,7 @@ const mailbox = (address: string, name: string): MailAddress => ({
   name: cut(name, MAX_MAILBOX_NAME),
 });
 
-/** A quoted string directly before `@` is a local part; blanks may surround dots (RFC 5322 section 4.4). */
+/** A quoted string directly before `@` is a local part. Dots may be between blanks (RFC 5322 section 4.4). */
 function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: Token[] } {
   const addresses: string[] = [];
   const words: Token[] = [];

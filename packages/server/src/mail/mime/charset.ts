@@ -1,7 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { createRequire } from 'node:module';
 
-/** Never throws; invalid bytes become U+FFFD. */
 export type CharsetDecoder = (bytes: Buffer) => string;
 
 interface CharsetLibrary {
@@ -15,9 +14,9 @@ function rareCharset(name: string): CharsetDecoder | undefined {
   if (name === 'iso2022kr' || name === 'csiso2022kr') return decodeIso2022Kr;
   if (name === 'hz' || name === 'hzgb2312') return decodeHz;
   if (name === 'utf7' || name === 'unicode11utf7') return decodeUtf7;
-  // Loaded on demand, because it takes 5 ms and memory, and very little mail needs it.
+  // Loaded on demand: loading takes 5 ms and memory, and very few mails need the library.
   const library: CharsetLibrary = require('iconv-lite');
-  // It also accepts the names of transfer encodings.
+  // iconv-lite also accepts the names of transfer encodings.
   if (/^(?:hex|base64|binary)$/.test(name) || !library.encodingExists(name)) return undefined;
   return (bytes) => library.decode(bytes, name);
 }
@@ -25,11 +24,11 @@ function rareCharset(name: string): CharsetDecoder | undefined {
 const ESC = '\x1b';
 const SPACE = 0x20;
 
-// Reused: a header can have 100,000 encoded words, and creating a decoder costs more than decoding one.
+// Decoders are reused: a header can have 100,000 encoded words, and a new decoder costs more than one word.
 const EUC_KR = new TextDecoder('euc-kr');
 const GBK = new TextDecoder('gbk');
 
-/** Decodes UTF-7 (RFC 2152). iconv-lite takes 40 times as long for text that switches often. */
+/** Decodes UTF-7 (RFC 2152), because iconv-lite takes 40 times as long for text with many shifts. */
 const decodeUtf7: CharsetDecoder = (bytes) =>
   bytes.toString('latin1').replace(/\+([A-Za-z0-9+/]*)-?/g, (whole, digits: string) => {
     if (digits === '') return whole === '+-' ? '+' : whole;
@@ -40,7 +39,7 @@ const decodeUtf7: CharsetDecoder = (bytes) =>
       .toString('utf16le');
   });
 
-/** Sets the highest bit of each byte, which 7-bit charsets omit. @param text one character per byte */
+/** Sets the highest bit of each byte, as the 8-bit charsets require. @param text one character per byte */
 function to8Bit(text: string): string {
   const bytes = Buffer.from(text, 'latin1');
   for (const [at, byte] of bytes.entries()) if (byte > SPACE) bytes[at] = byte | 0x80;
@@ -48,7 +47,7 @@ function to8Bit(text: string): string {
 }
 
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: the shift characters of these charsets
-/** RFC 1557: EUC-KR between shift-out and shift-in, or the end of the line. */
+/** RFC 1557: text between shift-out and shift-in (or the end of the line) is EUC-KR. */
 const decodeIso2022Kr: CharsetDecoder = (bytes) => {
   const text = bytes.toString('latin1').replaceAll(/\x1b\$\)./gs, '');
   const decoded = text.replace(/\x0e([^\n]*?)(?:\x0f|(?=\n)|$)|\x0f/g, (_, shifted = '') =>
@@ -58,7 +57,7 @@ const decodeIso2022Kr: CharsetDecoder = (bytes) => {
 };
 // biome-ignore-end lint/suspicious/noControlCharactersInRegex: the shift characters of these charsets
 
-/** RFC 1843: GB 2312 between `~{` and `~}`; `~~` is a tilde, and `~` at the end of a line joins two lines. */
+/** RFC 1843: GB 2312 between `~{` and `~}`. `~~` is a tilde, and `~` at the end of a line joins two lines. */
 const decodeHz: CharsetDecoder = (bytes) => {
   const decoded = bytes
     .toString('latin1')
@@ -71,7 +70,7 @@ const decodeHz: CharsetDecoder = (bytes) => {
 /* Text with a missing or wrong charset is UTF-8 if valid, else windows-1252, which defines every byte. */
 
 const FALLBACK = 'windows-1252';
-/** Charset names that say nothing about 8-bit bytes: ASCII and unknown charsets. */
+/** Charset names that do not define 8-bit bytes: ASCII and unknown charsets. */
 const VAGUE = /^(?:(?:us-)?ascii|ansi_x3\.4-1968|(?:x-)?unknown(?:-8bit)?|8bit|)$/;
 const SEVEN_BIT = /^(?:iso-?2022-?(?:jp|kr)|hz|utf-?7)/;
 const UTF8 = /^(?:utf-?8|unicode-1-1-utf-8|utf_8|utf-?8mb[34])$/;
@@ -80,7 +79,6 @@ const META_CHARSET = /<meta[^>]{1,200}?charset\s*=\s*["']?([\w:.-]{2,40})/i;
 const CUT_SAMPLE = 64 * 1024;
 const UTF16_SAMPLE = 256;
 
-/** Maps charset names, in lower case and without punctuation, to names that TextDecoder knows. */
 const ALIASES: ReadonlyMap<string, string> = new Map(
   Object.entries({
     shift_jis: 'cp932 windows932 ibm932',
@@ -97,7 +95,7 @@ const ALIASES: ReadonlyMap<string, string> = new Map(
 
 const decoders = new Map<string, CharsetDecoder>();
 const MAX_NAME = 40;
-/** Unknown names of this mail: a look-up takes 30 µs, and a header can name 100,000. */
+/** Unknown names in the current mail. A look-up takes 30 µs, and a header can have 100,000 names. */
 const unknown = new Set<string>();
 const MAX_UNKNOWN = 100;
 
@@ -109,7 +107,7 @@ export function decodeCharset(bytes: Uint8Array, declared: string): string {
   return decodeAs(bytes, charsetOf(bytes, declared, false));
 }
 
-/** The declared charset if it is known, else a detected one. @param isPage true for HTML, which may declare its own */
+/** The declared charset if known, else a detected one. @param isPage true for HTML, which may declare one */
 export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean): string {
   if (declared === 'utf-8' || (decoders.has(declared) && !isSevenBit(declared))) return declared;
   const name = declared.trim().toLowerCase();
@@ -123,9 +121,9 @@ export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean):
 
 export const isSevenBit = (name: string): boolean => SEVEN_BIT.test(name);
 
-/** Whether this is damaged UTF-8: most non-ASCII characters are complete, which is rare in text of other charsets. */
+/** Whether most non-ASCII characters are valid UTF-8, which is rare in text of other charsets. */
 function isCutUtf8(bytes: Uint8Array): boolean {
-  // With `stream`, an incomplete character at the end is left out.
+  // `stream` makes the decoder ignore an incomplete character at the end.
   const text = new TextDecoder().decode(bytes.subarray(0, CUT_SAMPLE), { stream: true });
   const broken = text.split('\ufffd').length - 1;
   return (text.match(/[^\0-\x7f\ufffd]/gu) ?? []).length > broken;
@@ -134,7 +132,6 @@ function isCutUtf8(bytes: Uint8Array): boolean {
 export const isKnownCharset = (name: string): boolean =>
   UTF8.test(name) || VAGUE.test(name) || decoderOf(name) !== undefined;
 
-/** @param charset result of {@link charsetOf}; an unknown one is decoded as windows-1252 */
 export function decodeAs(bytes: Uint8Array, charset: string): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (charset === 'utf-8') return decodeUtf8(buffer);
@@ -169,7 +166,7 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
   );
 }
 
-/** Removes escape sequences that another one follows directly, because TextDecoder decodes them as errors. */
+/** Removes each escape sequence before another one, because TextDecoder treats the first one as an error. */
 function withoutEmptyStretches(bytes: Buffer): Buffer {
   const pieces = bytes.toString('latin1').split(ESC);
   const kept = pieces.filter((piece, at) => piece.length !== 2 || at === 0 || at === pieces.length - 1);
@@ -186,7 +183,7 @@ function platformDecoder(name: string): CharsetDecoder | undefined {
   }
 }
 
-/** By its byte order mark, else by the position of zero bytes in ASCII characters, else little-endian. */
+/** Uses the byte order mark, else the zero bytes of ASCII characters, else little-endian. */
 function decodeUtf16(bytes: Buffer): string {
   const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff;
   const isMarked = isBigEndian || (bytes[0] === 0xff && bytes[1] === 0xfe);

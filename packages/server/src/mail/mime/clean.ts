@@ -1,7 +1,7 @@
 import { freeIfLarge } from '../../memory.ts';
 import { cut, MAX_FILENAME } from '../limits.ts';
 
-/** Pattern (flag `v`) of zero-width characters (The Unicode Standard, section 5.21), except variation selectors. */
+/** Pattern (flag `v`) for zero-width characters (Unicode section 5.21), except variation selectors. */
 export const INVISIBLE = '[\\p{Default_Ignorable_Code_Point}--\\p{Variation_Selector}]';
 const INVISIBLES = new RegExp(INVISIBLE, 'gv');
 
@@ -10,7 +10,7 @@ export function withoutInvisible(text: string): string {
 }
 
 const PIECE_CHARACTERS = 64 * 1024;
-/** Texts are split before white space, because no replacement extends across it. */
+/** Texts are split before white space, because no replacement matches across such a point. */
 const BLANK_BEGINS = /(?<=\S)\s/;
 
 function endOfPiece(text: string, at: number): number {
@@ -22,8 +22,9 @@ function endOfPiece(text: string, at: number): number {
 }
 
 /**
- * Changes a text of any length in little memory: V8 keeps objects for each replacement, and a large string can exceed
- * the heap of a worker. @param change must treat pieces independently, and map Latin-1 to Latin-1
+ * Changes a text in pieces to save memory: V8 allocates an object per replacement, and a large string can
+ * exceed the heap of a worker.
+ * @param change must not depend on other pieces, and must map Latin-1 to Latin-1
  */
 export function changePieces(text: string, change: (piece: string) => string): string {
   if (text.length <= PIECE_CHARACTERS) return change(text);
@@ -59,7 +60,7 @@ export function oneLine(text: string): string {
   return clean(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text).trim();
 }
 
-/** Paths are kept, because file names have no effect on this server. */
+/** A path in the name is kept, because this server never opens a file by this name. */
 export function cleanFilename(name: string): string | null {
   return cut(oneLine(name).replace(/\p{Cc}/gu, ''), MAX_FILENAME) || null;
 }

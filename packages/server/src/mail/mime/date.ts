@@ -1,6 +1,6 @@
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** A zone of the United States (RFC 5322 section 4.3), such as EST or PDT; all others are read as UTC. */
+/** A time zone of the United States, such as EST (RFC 5322 section 4.3). All other names are read as UTC. */
 const ZONE = /^([ecmp])([sd])t$/i;
 
 const DATE_TIME =
@@ -17,14 +17,14 @@ function offsetOf(zone: string): number | undefined {
   return numeric[1] === '-' ? -minutes : minutes;
 }
 
-/** Years of RFC 5322 section 4.3: three digits, or two from 50 on, belong to the 20th century. */
+/** Three digits, or two digits from 50 on, mean the 20th century (RFC 5322 section 4.3). */
 function fullYear(digits: string): number {
   const year = Number(digits);
   if (digits.length === 4) return year;
   return digits.length === 2 && year < 50 ? year + 2000 : year + 1900;
 }
 
-/** Converts a Date header (RFC 5322 section 3.3) to RFC 3339 in UTC; null without day, time and zone. */
+/** Converts a Date header (RFC 5322 section 3.3) to RFC 3339 in UTC; null if day, time or zone is missing. */
 export function parseDate(value: string): string | null {
   const match = DATE_TIME.exec(value.slice(0, 200).trim());
   if (match === null) return null;
@@ -42,5 +42,5 @@ export function parseDate(value: string): string | null {
   return new Date(midnight.getTime() + seconds * 1000).toISOString();
 }
 
-/** Formats a time for the Date header (RFC 5322 section 3.3), in UTC. @param at epoch milliseconds */
+/** Returns a Date header value (RFC 5322 section 3.3) in UTC. @param at epoch milliseconds */
 export const formatDate = (at: number): string => new Date(at).toUTCString().replace('GMT', '+0000');

@@ -2,10 +2,10 @@ const OPENING = '"([';
 const CLOSING = '")]';
 const BACKSLASH = 0x5c;
 
-/** Finds the ends of quoted strings, comments and domain literals of a header field (RFC 5322 section 3.2). */
+/** Finds the end of quoted strings, comments and domain literals in a header field (RFC 5322 section 3.2). */
 export class Enclosures {
   readonly #text: string;
-  /** Opening characters that are not closed. Further ones are plain characters, so that the time stays linear. */
+  /** Kinds with an unclosed opening. Later openings of a kind are plain text, which keeps the time linear. */
   #unclosed = '';
 
   constructor(text: string) {
@@ -13,8 +13,8 @@ export class Enclosures {
   }
 
   /**
-   * Returns the offset after the closing character; -1 if nothing is opened at `start`, or not closed. Backslashes
-   * escape in strings and comments, and comments nest.
+   * Comments nest; a backslash escapes in strings and comments.
+   * @returns the offset after the closing character; -1 if none opens at `start` or none closes
    */
   endOf(start: number): number {
     const text = this.#text;

@@ -1,17 +1,17 @@
 import { decodeCharset } from './charset.ts';
 import { decodeBase64, decodeEscapes } from './transfer-encoding.ts';
 
-/* Decodes header text (RFC 2047), given as one character per byte, in linear time. */
+/* Decodes header text (RFC 2047) in linear time. The text has one character per byte. */
 
 /**
- * `=?charset*language?encoding?text?=`. The charset excludes blanks, or a stray "=?" would match a whole sentence. An
- * unclosed word ends at the next "=?". A "?" and blanks in the text are invalid but occur.
+ * `=?charset*language?encoding?text?=`. The charset has no blanks, so that a stray "=?" does not match a
+ * sentence. An unclosed word ends at the next "=?". Some senders put "?" and blanks into the text.
  */
 const WORD = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?((?:(?!=\?(?!=)).)*?)\?=/gis;
 const BEYOND_ASCII = /[\x80-\xff]/;
 const BLANKS = /^[ \t\r\n]*$/;
 const EQUALS = 0x3d;
-/** Base64 that Node's decoder reads completely: padding only at the end, and no other characters. */
+/** Base64 that Node.js decodes completely: padding only at the end, and no invalid characters. */
 const PLAIN_BASE64 = /^[A-Za-z0-9+/]*=*$/;
 const REPLACEMENT = '\ufffd';
 
@@ -47,7 +47,7 @@ function decodeBytes(text: string): string {
   return BEYOND_ASCII.test(text) ? decodeCharset(Buffer.from(text, 'latin1'), '') : text;
 }
 
-/** Senders split text within a character or a base64 group, so adjacent words of one charset are joined first. */
+/** Some senders split a character or a base64 group, so adjacent words of one charset are joined first. */
 function decodeGroup(words: readonly Word[]): string {
   const [first] = words;
   if (first === undefined) return '';

@@ -1,4 +1,6 @@
-/** Known names distinguish a broken header line from text, and have priority if there are too many fields. */
+/**
+ * An invalid line belongs to the header only if one of these fields follows; otherwise it begins the body.
+ */
 export const FIELD_NAMES: ReadonlySet<string> = new Set(
   (
     'from to cc bcc subject date sender reply-to message-id in-reply-to references comments keywords ' +
@@ -13,25 +15,22 @@ export const FIELD_NAMES: ReadonlySet<string> = new Set(
 
 const FIELD_PREFIXES = /^(?:x|content|list|arc|resent|dkim|authentication|received|autocrypt|bimi|mime)-/;
 
-/* Finds header fields (RFC 5322 section 2.2) leniently: an invalid line affects only itself. */
-
 export interface FieldRange {
   name: string;
-  /** The name in lower case. */
   key: string;
-  /** Offsets in the raw source. `[valueStart, end)` includes folds, not the last line break. */
+  /** Offsets in the raw source. `[valueStart, end)` includes folds, but not the final line break. */
   valueStart: number;
   end: number;
 }
 
 export interface HeaderRange {
   fields: FieldRange[];
-  /** Offset after the empty line, or of the first line of text. */
+  /** Offset after the empty line, or of the first line that is not a field. */
   bodyStart: number;
   isCut: boolean;
 }
 
-/** Real mail has fewer than 200. Above the limit, the first field of each name in {@link FIELD_NAMES} is kept. */
+/** Ordinary mail has fewer than 200. Above the limit, only the first field of each known name is added. */
 export const MAX_FIELDS = 2_000;
 
 const TAB = 0x09;
@@ -41,38 +40,35 @@ const SPACE = 0x20;
 const COMMA = 0x2c;
 const SEMICOLON = 0x3b;
 
-/** Bytes of a line that are compared with the patterns below: more than any name has. */
+/** Bytes of a line that the patterns below see, which is more than any field name needs. */
 const LINE_START = 200;
-/** An editor may have put a byte order mark before the first field. No real name contains "=". */
+/** A byte order mark may precede the first field. No real field name contains "=". */
 const FIELD = /^(?:\xef\xbb\xbf)?([!-9;<>-~]+)[ \t]*:(?!\/\/)/;
 const MAILBOX_LINE = /^>?From (?:\S+@\S|\S+ +[A-Z][a-z]{2},? .*\b\d\d:\d\d\b)/;
-/** A parameter such as `boundary="b"` on a line that lost its leading blank. */
+/** A parameter such as `boundary="b"` on a line without its leading blank. */
 const PARAMETER_LINE = /^[a-z0-9*-]+\s*=/i;
-/** A field with invalid characters in its name. */
 const BROKEN_FIELD = /^[^\s:]{1,64}\s*:(?!\/\/)/;
 const TRACE = /^(?:received|return-path)$/;
 const HAS_PARAMETERS = /^content-(?:type|disposition)$/;
 
 const isKnown = (key: string): boolean => FIELD_NAMES.has(key) || FIELD_PREFIXES.test(key);
 
-/** The unfolded value (RFC 5322 section 2.2.3), one character per byte, not decoded. @param maxBytes cuts the value */
+/** Unfolds a value (RFC 5322 section 2.2.3) without decoding; one character per byte. */
 export function fieldValue(source: Buffer, field: FieldRange, maxBytes = Number.POSITIVE_INFINITY): string {
   const raw = source.toString('latin1', field.valueStart, Math.min(field.end, field.valueStart + maxBytes));
   const line = raw.includes('\n') ? raw.replace(/\r?\n(?=[ \t])/g, '').replace(/\r?\n/g, ' ') : raw;
   let start = 0;
   let end = line.length;
-  // `trim` would also remove bytes of multibyte characters.
+  // `trim` would also remove parts of multibyte characters.
   while (start < end && line.charCodeAt(start) <= SPACE) start++;
   while (end > start && line.charCodeAt(end - 1) <= SPACE) end--;
   return line.slice(start, end);
 }
 
 interface Line {
-  /** Whether it begins with a blank, and so continues the line before. */
+  /** The line begins with a blank and continues the previous line. */
   isFold: boolean;
-  /** The beginning of another line, one character per byte. */
   text: string;
-  /** Without the line break. */
   end: number;
   next: number;
 }
@@ -87,16 +83,16 @@ function lineAt(source: Buffer, start: number): Line {
   return { isFold, text, end, next };
 }
 
-/** The empty line, or what may be a boundary delimiter (RFC 2046 section 5.1.1): no name begins with two dashes. */
+/** An empty line, or a line that may be a boundary delimiter (RFC 2046 section 5.1.1), ends the header. */
 const endsHeader = ({ isFold, text }: Line): boolean => !isFold && (text === '' || text.startsWith('--'));
 
 export function readHeader(source: Buffer, start = 0): HeaderRange {
   const fields: FieldRange[] = [];
   const keys = new Set<string>();
   let isCut = false;
-  /** The field that folded lines continue; undefined after a broken line, whose folded lines are dropped too. */
+  /** The field that folded lines continue; undefined after a broken line, whose folds are dropped. */
   let open: FieldRange | undefined;
-  /** True while only trace fields were read, which relays prepend. */
+  /** True until a field is read that is not a trace field. Relays put trace fields at the top. */
   let hasOnlyTrace = true;
   let lastKnown: number | undefined;
   let at = start;
@@ -122,7 +118,7 @@ export function readHeader(source: Buffer, start = 0): HeaderRange {
     } else {
       lastKnown ??= findLastKnown(source, at);
       const isMailboxLine = hasOnlyTrace && MAILBOX_LINE.test(text);
-      // Text that no known field follows belongs to the body.
+      // If no known field follows, the text belongs to the body.
       if (!isMailboxLine && at > lastKnown) break;
       open = undefined;
     }
@@ -131,7 +127,7 @@ export function readHeader(source: Buffer, start = 0): HeaderRange {
   return { fields, bodyStart: at, isCut };
 }
 
-/** Whether a line lacks its leading blank: a parameter, the rest of a list, or the last line of the header. */
+/** Whether a folded line lost its leading blank: a parameter, the rest of a list, or the last header line. */
 function isLostFold(
   source: Buffer,
   { text, next }: Line,
@@ -144,7 +140,6 @@ function isLostFold(
   return last === COMMA || last === SEMICOLON || isBeforeBody(source, next);
 }
 
-/** Whether an empty line and a body that is not blank follow. */
 function isBeforeBody(source: Buffer, start: number): boolean {
   if (start >= source.length || !/^\r?\n/.test(source.toString('latin1', start, start + 2))) return false;
   let at = start;
@@ -152,7 +147,6 @@ function isBeforeBody(source: Buffer, start: number): boolean {
   return at < source.length;
 }
 
-/** Offset of the last line of a header that is a field with a known name; -1 for none. */
 function findLastKnown(source: Buffer, from: number): number {
   let last = -1;
   for (let at = from; at < source.length; ) {

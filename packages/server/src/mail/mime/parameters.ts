@@ -3,15 +3,15 @@ import { Enclosures } from './enclosures.ts';
 import { decodeHeaderText } from './encoded-words.ts';
 import { decodeEscapes } from './transfer-encoding.ts';
 
-/* Content-Type and Content-Disposition (RFC 2045 section 5.1, RFC 2183) with parameters of RFC 2231. */
+/* Parses Content-Type and Content-Disposition (RFC 2045 section 5.1, RFC 2183, RFC 2231). */
 
-/** Limit of parameters: file names have up to 60 pieces, and 100,000 parameters would make a response of megabytes. */
+/** File names have up to 60 pieces. Without a limit, a mail could have 100,000 parameters. */
 export const MAX_PARAMETERS = 200;
 export const MAX_STRUCTURED_BYTES = 64 * 1024;
 
 export interface Structured {
   value: string;
-  /** Names in lower case, values decoded; the first duplicate counts. */
+  /** Names are in lower case and values are decoded. The first of several duplicates counts. */
   parameters: ReadonlyMap<string, string>;
   isCut: boolean;
 }
@@ -19,7 +19,7 @@ export interface Structured {
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 const PLAIN = /^[\w/+.-]*$/;
 const NONE: ReadonlyMap<string, string> = new Map();
-/** A parameter that follows a blank or comma, because its semicolon is missing. */
+/** A parameter whose semicolon is missing, after a blank or a comma. */
 const NEXT_PARAMETER =
   /(?:boundary|charset|name|filename|type|format|delsp|method|start|protocol|report-type|size)\*?\d*\*?[ \t]*=/iy;
 const EXTENDED_NAME = /^([^*]+)\*(?:(\d{1,4})(\*)?)?$/;
@@ -42,7 +42,6 @@ export function parseStructured(field: string): Structured {
 
 const NAME = /[^=;]*/y;
 const EQUALS = /=[\0-\x20]*/y;
-/** A word of a value that is not quoted. */
 const WORD = /[^\0-\x20;,]*/y;
 const BLANKS = /[\0-\x20,]*/y;
 
@@ -83,7 +82,6 @@ class StructuredScan {
     return this.#text.slice(start, this.#at);
   }
 
-  /** @returns false at the end */
   #skipSeparators(): boolean {
     for (;;) {
       const code = this.#text.charCodeAt(this.#at);
@@ -98,7 +96,7 @@ class StructuredScan {
     return end > 0;
   }
 
-  /** RFC 5322 section 3.2.4, but a backslash escapes only itself and the quote, because some senders write paths. */
+  /** A quoted string (RFC 5322 section 3.2.4), where backslashes may also belong to paths. */
   #quoted(): string {
     const start = this.#at + 1;
     const end = this.#enclosures.endOf(this.#at);
@@ -107,7 +105,7 @@ class StructuredScan {
     return value.includes('\\') ? value.replace(/\\(["\\])/g, '$1') : value;
   }
 
-  /** Ends at a semicolon or before a parameter with a missing semicolon; drops comments after a blank. */
+  /** Ends at a semicolon, or before a parameter whose semicolon is missing. Drops comments after a blank. */
   #token(): string {
     const text = this.#text;
     let value = '';
@@ -162,7 +160,7 @@ function addPiece(
   if (!all.pieces.has(at)) all.pieces.set(at, { value: rest ?? value, isEncoded });
 }
 
-/** RFC 2231 sections 3 and 4. All pieces are decoded together, as a character may be split. */
+/** Pieces (RFC 2231 sections 3 and 4) are decoded together, because a character may be split between two. */
 function joinPieces({ charset, pieces }: Pieces): string {
   const sorted = [...pieces].sort(([a], [b]) => a - b).map(([, piece]) => piece);
   if (!sorted.some(({ isEncoded }) => isEncoded))

@@ -1,8 +1,8 @@
 import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts';
 
-/* Stored with a message, so that parts can be decoded from the raw source without parsing it again. */
+/* Stored with a message, so that its parts can be decoded from the raw source without another parse. */
 
-/** `none`: not shown, such as an empty body. */
+/** `none`: the part is not shown, for example an empty body. */
 export type PartRole = 'multipart' | 'text' | 'html' | 'attachment' | 'none';
 
 export interface BodyRange {
@@ -17,22 +17,22 @@ export interface IndexedPart extends BodyRange {
   headerStart: number;
   role: PartRole;
   type: string;
-  /** Detected charset of text and HTML; '' for other parts. */
+  /** Charset of text or HTML, detected if necessary; '' for other parts. */
   charset: string;
-  /** Lower case. Attachments do not set this and the next two fields, because the list of attachments has them. */
+  /** In lower case. Attachments lack this and the next two fields, which are in the list of attachments. */
   disposition?: string | undefined;
   filename?: string | undefined;
   contentId?: string | undefined;
 }
 
-/** In the order of the source, the message itself first. */
+/** In the order of the source. The first item is the mail itself. */
 export type PartIndex = IndexedPart[];
 
 export function bodyBytes(source: Buffer, { bodyStart, bodyEnd, encoding }: BodyRange): Buffer {
   return decodeTransfer(source.subarray(bodyStart, bodyEnd), encoding);
 }
 
-/** The id of an attachment, by its position in the source, so that it never changes. */
+/** The id of an attachment is its position in the source, so the id never changes. */
 export const attachmentId = (index: number): string => `att_${index + 1}`;
 
 export function attachmentPart(index: PartIndex, id: string): IndexedPart | undefined {

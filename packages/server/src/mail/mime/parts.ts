@@ -3,11 +3,11 @@ import { isMediaType, MAX_STRUCTURED_BYTES, parseStructured } from './parameters
 import type { PartRole } from './part-index.ts';
 import { type TransferEncoding, transferEncoding } from './transfer-encoding.ts';
 
-/* Splits a mail into parts (RFC 2045, RFC 2046) in one linear pass, without copying bodies. Never throws. */
+/* Splits a mail into parts (RFC 2045, RFC 2046) in linear time, without copies of bodies. Never throws. */
 
-/** Real mail has up to five levels. A deeper multipart is not split. */
+/** Ordinary mail has up to five levels. A multipart below this level is not split. */
 export const MAX_DEPTH = 100;
-/** Limit of parts: real mail has tens, and each is in every response. Later parts are ignored. */
+/** Ordinary mail has tens of parts. Every response lists all parts, so further parts are ignored. */
 export const MAX_PARTS = 1_000;
 
 export type Limit = 'depth' | 'parts' | 'fields' | 'parameters';
@@ -24,20 +24,18 @@ export interface Part {
   bodyEnd: number;
   /** `type/subtype` in lower case; application/octet-stream if invalid. */
   type: string;
-  /** An invalid type as written; '' otherwise. */
+  /** The value of Content-Type if it is invalid; else ''. */
   oddType: string;
-  /** Parameters of Content-Type; names in lower case, values decoded. */
   parameters: ReadonlyMap<string, string>;
   encoding: TransferEncoding;
-  /** Set when a body is decoded; '' until then. */
+  /** Set when the body is decoded; '' before. */
   charset: string;
-  /** Lower case; '' for none. */
+  /** In lower case; '' if the part has none. */
   disposition: string;
-  /** Decoded but not cleaned; '' for none. */
+  /** Decoded but not cleaned; '' if the part has none. */
   filename: string;
-  /** As written; '' for none. */
   contentId: string;
-  /** True for a multipart that was split, even into no parts. */
+  /** True for a multipart that was split, even if it has no parts. */
   isMultipart: boolean;
 }
 
@@ -56,10 +54,9 @@ const DELIMITER = Buffer.from('\n--');
 
 export const readParts = (source: Buffer): Parts => new PartScan(source).run();
 
-/** A part whose end is unknown so far. */
 interface OpenPart {
   part: Part;
-  /** One character per byte, without trailing blanks, which relays may add; '' if no delimiter is expected. */
+  /** One character per byte, without trailing blanks (relays add some); '' if no delimiter is expected. */
   boundary: string;
 }
 
@@ -74,9 +71,8 @@ class PartScan {
   private readonly source: Buffer;
   private readonly all: Part[] = [];
   private readonly limits = new Set<Limit>();
-  /** Each is nested in the previous one. */
   private readonly open: OpenPart[] = [];
-  /** The innermost open multipart with each boundary. */
+  /** For each boundary, the innermost open multipart that uses it. */
   private readonly byBoundary = new Map<string, OpenPart>();
   private longest = 0;
 
@@ -133,7 +129,7 @@ class PartScan {
     return undefined;
   }
 
-  /** Compares the whole line, because boundaries may be prefixes of others. */
+  /** The whole line is compared, because one boundary may be a prefix of another. */
   private delimiterAt(lineStart: number, next: number): Delimiter | undefined {
     const { source, open, byBoundary } = this;
     let end = next;
@@ -149,7 +145,7 @@ class PartScan {
   }
 
   private endParts({ multipart, isLast, breakStart }: Delimiter): void {
-    // In a part without a body, this line break belongs to the header's empty line.
+    // If the part has no body, this line break is the empty line that ends its header.
     let end = breakStart;
     for (let inner = this.open.pop(); inner !== undefined && inner !== multipart; inner = this.open.pop()) {
       end = Math.max(end, inner.part.bodyStart);
@@ -157,7 +153,7 @@ class PartScan {
       this.forgetBoundary(inner);
     }
     if (isLast) this.forgetBoundary(multipart);
-    // After its last delimiter, a multipart goes on until the next delimiter of an outer one, unless it has no parts.
+    // After its last delimiter, a multipart with parts stays open until a delimiter of an outer multipart.
     if (!isLast || multipart.part.children.length > 0) this.open.push(multipart);
     else multipart.part.bodyEnd = Math.max(multipart.part.bodyStart, breakStart);
   }
@@ -218,7 +214,7 @@ function partOf(
 }
 
 function mediaTypeOf(written: string, parent: Part | null): Pick<Part, 'type' | 'oddType'> {
-  // Defaults of RFC 2046 section 5.1.5 and RFC 2045 section 5.2.
+  // The defaults of RFC 2046 section 5.1.5 and RFC 2045 section 5.2.
   if (written === '')
     return { type: parent?.type === 'multipart/digest' ? 'message/rfc822' : 'text/plain', oddType: '' };
   if (isMediaType(written)) return { type: written, oddType: '' };

@@ -1,6 +1,5 @@
-/* Decodes transfer encodings (RFC 2045 section 6). Never throws; keeps line endings that are not encoded. */
+/* Decodes transfer encodings (RFC 2045 section 6). Never throws. Keeps line endings that are not encoded. */
 
-/** '' for 7bit, 8bit, binary and unknown encodings. */
 export type TransferEncoding = '' | 'base64' | 'quoted-printable' | 'uuencode';
 
 const TAB = 0x09;
@@ -23,7 +22,6 @@ function tableOf(digits: string): Int8Array {
 const BASE64 = tableOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
 BASE64[EQUALS] = PADDING;
 
-/** The value of a base64 digit, or -1. */
 export const base64Digit = (byte: number): number => Math.max(NO_DIGIT, BASE64[byte] ?? NO_DIGIT);
 
 const HEX = tableOf('0123456789ABCDEFabcdef').map((value) => (value < 16 ? value : value - 6));
@@ -47,7 +45,7 @@ function hexPair(bytes: Uint8Array, at: number): number {
   return high < 0 || low < 0 ? -1 : (high << 4) | low;
 }
 
-/** Decodes escapes such as `=41` or `%41`; keeps invalid ones. @param text one character per byte */
+/** Decodes escapes such as `=41` or `%41`. Keeps invalid ones. @param text one character per byte */
 export function decodeEscapes(text: string, prefix: number): Buffer {
   const bytes = Buffer.from(text, 'latin1');
   let length = 0;
@@ -60,9 +58,9 @@ export function decodeEscapes(text: string, prefix: number): Buffer {
   return bytes.subarray(0, length);
 }
 
-/** RFC 2045 section 6.8. Skips other characters; padding may occur anywhere, as in concatenated files. */
+/** RFC 2045 section 6.8. Skips invalid characters. Padding may occur anywhere, as in concatenated files. */
 export function decodeBase64(bytes: Buffer): Buffer {
-  // Node's decoder is many times faster, but stops at padding and accepts "-" and "_", which must be skipped in mail.
+  // Node's decoder is many times faster, but stops at padding, and decodes "-" and "_", which mail must skip.
   const padding = bytes.indexOf(EQUALS);
   const isPlain = padding < 0 || isEndOfBase64(bytes, padding);
   if (!isPlain || bytes.includes(HYPHEN) || bytes.includes(UNDERSCORE)) return decodeBase64Pieces(bytes);
@@ -123,15 +121,15 @@ function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
   return end > start && bytes[end - 1] === CR ? end - 1 : end;
 }
 
-/** Limit of the zeros that replace trailing blanks which were lost: one character can stand for 45 zeros. */
+/** Limit of the zeros that replace lost trailing blanks, because one character can stand for 45 zeros. */
 export const MAX_FILLED_BYTES = 1024 * 1024;
 
-/** Subtracted from each character to get six bits; the first character of a line is its length. */
+/** Subtract it from a character to get six bits. The first character of a line is the line's length. */
 const UU_ZERO = 0x20;
 const UU_BEGIN_WITHIN = 4_096;
 const UU_LINE = /^begin [0-7]{3,4} .*$/m;
 
-/** Decodes POSIX uuencode until its end or the end of the part. Returns bytes without a `begin` line unchanged. */
+/** Decodes POSIX uuencode up to its end. Returns bytes that have no `begin` line unchanged. */
 function decodeUu(bytes: Buffer): Buffer {
   const begin = UU_LINE.exec(bytes.toString('latin1', 0, Math.min(bytes.length, UU_BEGIN_WITHIN)));
   if (begin === null) return bytes;
@@ -148,7 +146,7 @@ function decodeUuLines(lines: Buffer): Buffer {
     const lineFeed = lines.indexOf(LF, at);
     const next = lineFeed < 0 ? lines.length : lineFeed + 1;
     const end = startOfBreak(lines, at, next);
-    // The length 0 of the last line is written as a space, which may have been trimmed.
+    // The last line has the length 0, which is a space. Some relays trim the space.
     const written = end === at ? 0 : uuDigit(lines, at, end);
     if (written === 0) break;
     const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));
@@ -166,6 +164,6 @@ function decodeUuLines(lines: Buffer): Buffer {
   return decoded.subarray(0, length);
 }
 
-/** Six bits. Missing digits were blanks, which stand for zeros. */
+/** Returns six bits. Missing characters were blanks, which encode zeros. */
 const uuDigit = (bytes: Buffer, at: number, end: number): number =>
   at < end ? ((bytes[at] ?? UU_ZERO) - UU_ZERO) & 63 : 0;

@@ -4,13 +4,14 @@ import { IMAGE_TYPES } from '../mail.ts';
 import { readBodies } from '../parse.ts';
 
 /*
- * Renders the HTML of a mail for a frame, whose sandbox and Content-Security-Policy prevent scripts. Adds the own images
- * of the mail, opens links in a new tab, and removes DNS prefetch hints, which no policy blocks.
+ * Renders the HTML of a mail for a frame. The sandbox and Content-Security-Policy of the frame prevent
+ * scripts. Adds the mail's own images, opens links in a new tab, and removes DNS prefetch hints, which no
+ * policy blocks.
  */
 
-/** Characters that are shown. Images in `data:` URIs need megabytes, each of which takes up to 100 ms. */
+/** Characters that are shown. Images in `data:` URIs need megabytes; each MB takes up to 100 ms. */
 const MAX_LENGTH = 4 * 1024 * 1024;
-/** Characters; only many short `cid:` references or escaped characters make a page longer. */
+/** Characters. Only many short `cid:` references or escaped characters make a page longer than its source. */
 export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
 
 export interface PreviewPage {
@@ -77,7 +78,7 @@ class PageWriter extends TagReader {
   private change(end: number): void {
     const { tag, attributes } = this;
     const isPrefetch = tag === 'meta' && /dns-prefetch/i.test(this.get('http-equiv'));
-    // A `link` that is no style sheet is an icon, or a hint such as `dns-prefetch`.
+    // Other `link` elements are icons, or hints such as `dns-prefetch`.
     const isHint = tag === 'link' && !/(?:^|\s)stylesheet(?:\s|$)/i.test(this.get('rel'));
     if (tag === 'base' || isPrefetch || isHint) {
       this.replace(this.tagStart, end, '');
@@ -85,7 +86,7 @@ class PageWriter extends TagReader {
     }
     const changed = this.localImages();
     if (LINKS.has(tag)) {
-      // Links to anchors stay in the frame; other targets are replaced.
+      // Links to anchors stay in the frame. The targets of all other links are replaced.
       if (attributes.get('href')?.startsWith('#')) changed.set('target', '_self');
       else if (attributes.has('target')) changed.set('target', '_blank');
     }
@@ -131,13 +132,13 @@ function doctypeEnd(html: string): number {
   return html.indexOf('>', at) + 1;
 }
 
-/** At the beginning, because at the end an element that was cut open could hide it. */
+/** The note is at the beginning. At the end, an element that was cut open could hide it. */
 const CUT_NOTE =
   '<p style="all:initial;display:block;font:14px/1.4 system-ui,sans-serif;padding:8px 16px;background:#fff3c4;color:#333">Only the first 4 MiB of this message are shown. Read the rest in the view “Source”, or download the message.</p>';
 
 const noteOfCut = (source: string): string => (source.length > MAX_LENGTH ? CUT_NOTE : '');
 
-/** @param imageOf returns the URL of an image by its Content-ID @returns undefined if the page would be too long */
+/** @param imageOf returns the URL of an image by Content-ID @returns undefined if the page is too long */
 export function previewPage(
   source: string,
   imageOf: (contentId: string) => string | undefined,
@@ -172,7 +173,7 @@ const note = (text: string): PreviewPage => ({
   remoteCount: 0,
 });
 
-/** The HTML of a mail, else its text, as a page. @param imagesUrl the URL of an image without its attachment id */
+/** The HTML of a mail, or else its text, as a page. @param imagesUrl URL prefix before an attachment id */
 export function previewMail(raw: Uint8Array, imagesUrl: string): PreviewPage {
   const { html, text, attachments } = readBodies(raw);
   const shown = html ?? text ?? '';

@@ -6,19 +6,19 @@ import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
 import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../../memory.ts';
 import type { CheckerData, FromChecker, ToChecker } from './worker.ts';
 
-/** Time limit of one check, which delays parsing. Name servers usually reply in a fraction of it. */
+/** Time limit of one check, which delays parsing. Name servers usually reply in a fraction of this time. */
 export const CHECK_TIME_LIMIT_MS = 2_000;
-/** The last part of CHECK_TIME_LIMIT_MS, in which the thread returns partial results. */
+/** For this last part of CHECK_TIME_LIMIT_MS, the thread returns what it has found so far. */
 export const HURRY_MS = 200;
-/** Limit of concurrent checks, which mostly wait for name servers; further mails get `temperror`. */
+/** Limit of concurrent checks, which mostly wait for name servers. Further mails get `temperror`. */
 const MAX_CHECKS = 200;
-/** Limit per sending host: enough for a relay with 500 messages a second and name servers that take 100 ms. */
+/** Limit per sending host. Enough for 500 messages a second if name servers take 100 ms. */
 export const MAX_CHECKS_PER_SOURCE = 50;
-/** Bytes of concurrently checked messages, which are copies: enough for the largest message. */
+/** Limit of the bytes of all messages that are being checked. Enough for the largest message. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Applies from the second concurrent message of a source on, so that a single one may be larger. */
+/** A single message may be larger. The limit applies if a host has several messages in progress. */
 export const MAX_BYTES_PER_SOURCE = 24 * 1024 * 1024;
-/** JavaScript heap of the thread, MiB: the libraries take 20, the cache of records a few. */
+/** JavaScript heap of the thread, MiB. Libraries take 20, and the DNS cache takes a few. */
 const HEAP_MB = 96;
 /** An idle thread holds tens of MiB. */
 const IDLE_MS = 60_000;
@@ -27,9 +27,9 @@ const NOT_IN_TIME: MailAuthentication = { spf: 'temperror', dkim: 'temperror', d
 
 export interface AuthenticatorOptions {
   clock: Clock;
-  /** Name servers as `address` or `address:port`; null for the machine's own. */
+  /** Name servers as `address` or `address:port`; null for the name servers of the machine. */
   dnsServers: readonly string[] | null;
-  /** Called when the thread had to be terminated, or ended by itself. */
+  /** Called when the thread was terminated or has ended unexpectedly. */
   onThreadLost(error: Error): void;
   onChecked?(found: MailAuthentication): void;
   workerEntry?: URL;
@@ -50,7 +50,7 @@ interface Thread {
 
 const bytesOf = (checks: readonly Check[]): number => checks.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** Checks senders on a thread that starts with the first mail from another machine, and ends when idle. */
+/** Checks senders on a thread, which starts with the first mail from another machine and ends when idle. */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #checks = new Map<number, Check>();
@@ -72,9 +72,10 @@ export class Authenticator {
   }
 
   /**
-   * Checks a sender by SPF, DKIM and DMARC within {@link CHECK_TIME_LIMIT_MS}; later results become `temperror`. Never
-   * rejects; null for mail from this machine.
-   * @param received with or without our Received line, which no check uses; must stay unchanged until the call resolves
+   * Checks a sender by SPF, DKIM and DMARC. After {@link CHECK_TIME_LIMIT_MS}, missing results are
+   * `temperror`. Never rejects.
+   * @param received must stay unchanged until the call resolves; our Received line makes no difference
+   * @returns null for mail from this machine
    */
   async check(envelope: MailEnvelope, received: Uint8Array): Promise<MailAuthentication | null> {
     if (!isOutside(envelope.remoteAddress)) return null;
@@ -166,7 +167,7 @@ export class Authenticator {
     if (!signal.aborted) await this.#endThread();
   }
 
-  /** Asks the thread for what it knows before the time limit, and terminates it when it is stuck. */
+  /** Requests partial results before the time limit, and terminates the thread if it is blocked. */
   async #watch(thread: Thread, id: number, { over: { signal }, settle }: Check): Promise<void> {
     const { clock } = this.#options;
     await clock.sleep(CHECK_TIME_LIMIT_MS - HURRY_MS, signal);
@@ -176,10 +177,10 @@ export class Authenticator {
     do {
       before = thread.messages;
       await clock.sleep(HURRY_MS, signal);
-      // First handle messages that have arrived, because the main thread itself may be late.
+      // The main thread itself may be late, so messages that have already arrived are handled first.
       await nextTurn();
       settle(NOT_IN_TIME);
-      // A thread that sends messages or is still starting is not stuck.
+      // A thread that sends messages, or that is still starting, is not blocked.
     } while (!signal.aborted && (thread.messages === 0 || thread.messages !== before));
     if (!signal.aborted) this.#lose(thread, new Error('A message kept the thread busy for too long.'));
   }

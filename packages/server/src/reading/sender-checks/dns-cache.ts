@@ -2,31 +2,31 @@ import { Resolver } from 'node:dns/promises';
 import { LRUCache } from 'lru-cache';
 import { codeOf } from '../../errors.ts';
 
-/** TXT records are lists of strings; other records are strings. */
+/** For TXT, each record is a list of strings. For other types, it is one string. */
 export type Records = string[] | string[][];
-/** Queries the records of a name. @throws an error with a `code` of node:dns (ENOTFOUND, ENODATA, ETIMEOUT, …) */
+/** Queries DNS records. @throws an error with a `code` of node:dns (ENOTFOUND, ENODATA, ETIMEOUT, …) */
 export type Ask = (name: string, type: string) => Promise<Records>;
 
-/** Timeout of one try, milliseconds; all tries together take less than the time limit of a mail. */
+/** Timeout of one try, milliseconds. All tries together take less than the time limit of a mail. */
 const TIMEOUT_MS = 600;
 const TRIES = 2;
-/** How long records are cached: Node.js does not return the TTL, which is rarely shorter than a minute. */
+/** Cache time of records. Node.js does not return the TTL, which is rarely shorter than a minute. */
 const KNOWN_MS = 60_000;
-/** Failures are cached too, so that an unresponsive name server does not delay every message of its domain. */
+/** Failures are cached, so that a name server that does not respond delays only one message of its domain. */
 const FAILURE_KNOWN_MS = 5_000;
 const CACHE_LETTERS = 4 * 1024 * 1024;
 const ENTRY_LETTERS = 100;
-/** Longest record set in characters; those of the largest companies have a few thousand. */
+/** Limit of one record set in characters. The record sets of the largest companies have a few thousand. */
 const MAX_ANSWER_LETTERS = 16 * 1024;
 /**
- * Limit of DNS queries for one mail: twice the need of a strict SPF policy, three signatures and a deep From domain.
+ * DNS queries per mail: twice the number for a strict SPF policy, three signatures and a deep From domain.
  */
 const MAX_QUESTIONS = 60;
 
-/** Records, and codes of names without records. */
+/** Failure codes that are cached as long as records; '' means success. */
 const DURABLE: ReadonlySet<string> = new Set(['', 'ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
-/** `failure` is '' for records; `letters` is their size in characters. */
+/** `failure` is '' if the query succeeded. `letters` is the size of the records in characters. */
 type Outcome = { records: Records; failure: string; letters: number };
 
 export interface DnsSettings {
@@ -41,7 +41,7 @@ export function createDns({ servers, now }: DnsSettings): Ask {
   const known = new LRUCache<string, Outcome>({
     maxSize: CACHE_LETTERS,
     sizeCalculation: ({ letters }, key) => ENTRY_LETTERS + key.length + letters,
-    // Concurrent queries of the same records share one call. It cannot be cancelled.
+    // Concurrent queries for the same records share one call, which cannot be cancelled.
     async fetchMethod(key, _, { options }) {
       const [, type = '', name = ''] = /^(\S+) (.*)$/s.exec(key) ?? [];
       const outcome = await answerOf(resolver, name, type);
@@ -59,10 +59,7 @@ export function createDns({ servers, now }: DnsSettings): Ask {
   };
 }
 
-/**
- * Limits the number of queries of one mail.
- * @param over aborted at the mail's time limit; pending queries then fail with ETIMEOUT
- */
+/** @param over aborted at the time limit of the mail; pending queries then fail with ETIMEOUT */
 export function askForOneMail(ask: Ask, over: AbortSignal): Ask {
   let left = MAX_QUESTIONS;
   const end = new Promise<never>((_, reject) => {
@@ -79,7 +76,7 @@ export function askForOneMail(ask: Ask, over: AbortSignal): Ask {
 
 async function answerOf(resolver: Resolver, name: string, type: string): Promise<Outcome> {
   try {
-    // MX records are objects, despite this type, and are passed on unchanged.
+    // MX records are objects, despite the type, and are returned unchanged.
     const records = (await resolver.resolve(name, type)) as Records;
     const letters = JSON.stringify(records).length;
     if (letters <= MAX_ANSWER_LETTERS) return { records, failure: '', letters };

@@ -8,25 +8,25 @@ import type { MailAuthentication } from '../../mail/mail.ts';
 import { freeIfLarge } from '../../memory.ts';
 import { type Ask, askForOneMail, createDns } from './dns-cache.ts';
 
-/** Larger header sections are not checked: the time grows with the square of their size. */
+/** Mail with a larger header is not checked, because the time grows with the square of its size. */
 const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_HEADER_LINES = 1_000;
-/** Each signature may cost a pass over the body (RFC 6376 section 6.1). Ordinary mails have up to three. */
+/** Each signature may require a pass over the body (RFC 6376 section 6.1). Ordinary mail has up to three. */
 const MAX_SIGNATURES = 10;
-/** Limit of each field that the libraries parse: a 4,096-bit signature with a long list of fields has less than 2 KiB. */
+/** Limit of each field that the libraries parse. A 4,096-bit signature has less than 2 KiB. */
 const MAX_FIELD_BYTES = 4 * 1024;
-/** White space in a signature, which the library reads in quadratic time (60 KB took 1.4 s). Folding needs three. */
+/** The library takes quadratic time for white space (60 KB took 1.4 s). Folding needs three characters. */
 const TOO_MUCH_SPACE = /[ \t\r\n]{64}/;
 const TAKEN_APART = /^(?:(dkim-signature)|from)[ \t]*:/i;
-/** Bodies are hashed in pieces, so that a large one does not block other checks. */
+/** A body is hashed in pieces, so that a large body does not block other checks. */
 const PIECE_BYTES = 64 * 1024;
 
-/** The result for several signatures is the first of these that one of them has. */
+/** If a mail has several signatures, its result is the first of these that one of the signatures has. */
 const BEST_FIRST = ['pass', 'temperror', 'fail', 'policy', 'permerror', 'neutral', 'none'];
 
 interface Signatures {
   result: string;
-  /** Domains of valid signatures. `underSized`: bytes of the body that the signature does not cover (DKIM tag `l=`). */
+  /** Domains of valid signatures. `underSized`: bytes of the body that are not signed (DKIM tag `l=`). */
   passed: { domain: string; underSized?: number }[];
   from: string[];
   fromFields: number;
@@ -36,15 +36,15 @@ export interface CheckedMail {
   mailFrom: string;
   helo: string;
   remoteAddress: string;
-  /** The mail as its sender sent it, without our Received line; the thread frees a large one. */
+  /** The mail without our Received line. The thread frees a large buffer after the check. */
   raw: Uint8Array;
 }
 
 /**
- * Checks a mail's sender strictly by SPF, DKIM and DMARC. Never rejects. `temperror` is a result that could not be
- * determined. DKIM and DMARC are also `permerror` for a mail beyond the bounds, and DMARC for one without a clear
+ * Checks the sender by SPF, DKIM and DMARC. Never rejects. `temperror` means that a result could not be
+ * determined. DKIM and DMARC are `permerror` if the mail exceeds a limit, and DMARC also without a clear
  * author.
- * @param over aborted at the mail's time limit
+ * @param over aborted at the time limit of the mail
  */
 export async function authenticateMail(
   mail: CheckedMail,
@@ -59,11 +59,11 @@ export async function authenticateMail(
   return { spf: host.result, dkim: signatures.result, dmarc: await checkAuthor(host, signatures, ask) };
 }
 
-/** SPF (RFC 7208); the domain is that of the MAIL FROM, or of the HELO where that is empty. */
+/** SPF (RFC 7208) for the domain of MAIL FROM, or for the HELO name if MAIL FROM is empty. */
 async function checkHost(mail: CheckedMail, ask: Ask): Promise<{ result: string; domain: string }> {
   const { mailFrom: sender, helo, remoteAddress: ip } = mail;
   try {
-    // 'unknown' is the value of RFC 7208 section 7.3 for a receiver that does not disclose its name.
+    // 'unknown' is for receivers that do not disclose their name (RFC 7208 section 7.3).
     const { status, domain } = await spf({ sender, helo, ip, mta: 'unknown', resolver: ask, strict: true });
     return { result: status.result, domain };
   } catch {
@@ -86,7 +86,7 @@ async function checkSignatures(raw: Uint8Array, ask: Ask, over: AbortSignal): Pr
   }
 }
 
-/** DMARC (RFC 9989). A mail that names no author, or several of different domains, is a `permerror`. */
+/** DMARC (RFC 9989). The result is `permerror` without an author, or with authors of different domains. */
 async function checkAuthor(
   host: { result: string; domain: string },
   signatures: Signatures,
@@ -103,7 +103,7 @@ async function checkAuthor(
       strict: true,
     });
     const result = found ? found.status.result : 'permerror';
-    // Without the temporary failure of SPF or DKIM, the mail might have passed, so a failure is not certain.
+    // SPF or DKIM failed temporarily. Without that failure, the mail might have passed.
     return unsure && result !== 'pass' && result !== 'none' ? 'temperror' : result;
   } catch {
     return 'temperror';
@@ -137,13 +137,12 @@ export interface CheckerData {
   servers: readonly string[] | null;
 }
 
-/** A mail to check, or the id of a check that must return what is known so far. */
+/** A mail to check, or the id of a running check whose partial result is needed now. */
 export type ToChecker = (CheckedMail & { id: number }) | { hurry: number };
 
-/** `ready` when the thread listens; then one result for each mail. */
+/** The thread sends `ready` when it listens, and later one result per mail. */
 export type FromChecker = 'ready' | { id: number; found: MailAuthentication };
 
-/** The entry of the thread that checks senders; see authenticator.ts. */
 if (parentPort !== null) {
   const port = parentPort;
   const { servers }: CheckerData = workerData;
