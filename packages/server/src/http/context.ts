@@ -39,16 +39,16 @@ export interface HttpDeps {
   mailrooms: Mailrooms;
   replays: Pick<Replays, 'start'>;
   events: EventBus;
-  /** Resolves when all SMTP refusals from before the call can be read from the store. */
+  /** Resolves when every SMTP refusal before this call can be read from the store. */
   refusalsWritten(): Promise<void>;
   /** Endpoint of the SMTP server of this process; null if there is none. */
   smtp?: SmtpEndpoint | null;
   visits?: SmtpClients | null;
   receivesAll?: boolean;
-  /** When the sender of a message got its 250, epoch milliseconds; null if unknown. */
+  /** When the SMTP server sent the reply 250 for a message, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null;
   newWebhooks: NewWebhooks;
-  /** Time of the schedule of webhooks, epoch milliseconds; default: the wall clock. */
+  /** Time for webhook schedules, epoch milliseconds; default: the wall clock. */
   scheduleNow?: () => number;
   waitLog: WaitLog;
   plans: Plans;
@@ -71,10 +71,9 @@ export interface RouteContext {
   heldDeps: HeldDeps;
   contents: Contents;
   responses: ResponseCache;
-  /** Authentication. `forget` empties its cache after a key was revoked. */
   guard: Pick<Guard, keyof Guard>;
   admission: Admission;
-  /** Proves that a request comes from an imitated API of this process. */
+  /** Sent with requests that POP3 and imitated APIs make to the API within this process. Clients cannot forge it. */
   dialectSecret: string;
 }
 

@@ -1,12 +1,10 @@
 /** The largest valid JSON body (labels at their limits, escaped) is well below. */
 export const MAX_BODY_BYTES = 64 * 1024;
-/** Node's default. */
 export const MAX_HEADER_BYTES = 16 * 1024;
-/** A connection without traffic for this long is closed, even with a response that is not read. Twice the longest held request. */
+/** A connection without traffic for this long is closed, even with an unread response. Twice the longest wait. */
 export const IDLE_CONNECTION_MS = 120_000;
-/** Interval of checks of the time limits of connections. */
 export const CONNECTION_CHECK_MS = 1_000;
-/** After an error, up to this much of a body is read and dropped, so that the connection stays usable: twice a JSON body. */
+/** After an error, up to this much of a body is read and dropped, so that the connection can be used again. */
 export const MAX_DISCARDED_BYTES = 128 * 1024;
 
 export const CONNECTION_LIMITS = {
@@ -15,32 +13,32 @@ export const CONNECTION_LIMITS = {
   /** Twice the requests that one account may hold. */
   maxConnectionsPerAddress: 2_000,
   headersTimeoutMs: 10_000,
-  /** Enough for a message of 50 MiB at 7 Mbit/s. Slow clients hold memory of mail in transit. */
+  /** Enough for a message of 50 MiB at 7 Mbit/s. Not more, because a slow client holds memory for its mail. */
   requestTimeoutMs: 60_000,
   /** Longer than the idle timeout of common load balancers (60 s), so that they close first and no request is lost. */
   keepAliveMs: 72_000,
 };
 
-/** Waiting requests of a connection. Load generators pipeline some, other clients none. */
+/** Maximum of waiting requests on a connection. Only load generators send requests without waiting for responses. */
 export const MAX_PIPELINED = 20;
 
 export type ConnectionLimits = typeof CONNECTION_LIMITS;
 
 /** Enough for hundreds of parallel tests, and a tenth of all connections. */
 export const MAX_HELD_PER_ACCOUNT = 1_000;
-/** Longest path parameter. Ids have 30 letters. */
+/** Maximum length of a path parameter. Ids have 30 letters. */
 export const MAX_PARAMETER = 1_000;
 /** Attachments up to this size are decoded on the main thread (1 ms per MB); larger ones go to a worker. */
 export const DECODED_HERE_BYTES = 256 * 1024;
-/** Concurrent decodings, each of which holds a whole message in memory. One account gets at most two. */
+/** Maximum of concurrent decodings, each of which holds a whole message in memory. One account gets at most two. */
 export const MAX_DECODINGS = 3;
 /** More collisions of random addresses mean that the generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;
-/** Interval of keep-alives in a stream: below the idle timeout of common proxies. */
+/** Interval of keep-alives in a stream, below the idle timeout of common proxies. */
 export const STREAM_QUIET_MS = 15_000;
 /** A stream whose client reads nothing for this long is closed. */
 export const STREAM_STALLED_MS = 30_000;
-/** Delay of clients before they resume a stream. */
+/** Clients wait this long before they resume a stream. */
 export const STREAM_RETRY_MS = 1_000;
-/** Response bytes that the clients of one account have not read yet: some hundred pages, or three large messages. */
+/** Limit of response bytes that the clients of an account have not read: hundreds of pages or three large messages. */
 export const MAX_UNREAD_BYTES_PER_ACCOUNT = 64 * 1024 * 1024;

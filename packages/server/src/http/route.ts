@@ -30,21 +30,20 @@ type Handler<Schema extends FastifySchema> = RouteHandlerMethod<
   FastifyBaseLogger
 >;
 
-/** Who may call an operation, what the API description says of it, and what it does. */
 type Operation<Params, Query, Headers, Body> = Partial<Inputs<Params, Query, Headers, Body>> &
   FastifyContextConfig &
   Pick<RouteShorthandOptions, 'bodyLimit' | 'onRequest'> & {
     operationId: string;
     summary: string;
     description: string;
-    /** By status. The lowest one is set before the handler is called. */
+    /** Schemas by status. The lowest status is set before the handler is called. */
     response: Record<number, object>;
     handler: Handler<Inputs<Params, Query, Headers, Body>>;
   };
 
 export type AddRoute = ReturnType<typeof routesOf>;
 
-/** Returns a function that adds an operation by method and path. With `accepts` its body is a stream of these media types. */
+/** Returns a function that adds an operation. With `accepts`, its body is a stream of these media types. */
 export function routesOf(app: App, tag: string) {
   return <Params, Query, Headers, Body>(
     endpoint: string,

@@ -55,7 +55,6 @@ export async function createHttpServer(options: Config, deps: HttpDeps) {
       await app.listen({ host: isLocalhost ? '127.0.0.1' : httpHost, port: httpPort });
       const { port } = app.server.address() as AddressInfo;
       if (isLocalhost) second = await alsoOnIpv6Loopback(app.server, port);
-      // Errors of accept(2), for example too many open files.
       const report = oncePerMinute(deps.clock, (err, count) =>
         deps.log.error({ err, count }, 'HTTP connections were not accepted'),
       );
@@ -67,7 +66,7 @@ export async function createHttpServer(options: Config, deps: HttpDeps) {
       held.release();
       second?.close();
       const closed = app.close();
-      // Other connections are idle or have sent part of a request; they would delay the close.
+      // After the last response, other connections are idle or incomplete, and would only delay the close.
       void listener.answered().then(() => app.server.closeAllConnections());
       await endOf(closed, deadlineMs, deps.clock);
       app.server.closeAllConnections();
@@ -76,7 +75,7 @@ export async function createHttpServer(options: Config, deps: HttpDeps) {
   };
 }
 
-/** Accepts `localhost` on IPv6 as well; undefined on a machine without IPv6, or if the port is in use there. */
+/** Also accepts IPv6 connections to `localhost`. @returns undefined without IPv6, or if the port is in use there */
 async function alsoOnIpv6Loopback(server: Server, port: number): Promise<Server | undefined> {
   const second = createTcpServer((socket) => server.emit('connection', socket));
   try {
@@ -149,7 +148,7 @@ function createFastify(listener: Listener, deps: HttpDeps, answerCors: AnswerCor
     clientErrorHandler: (error, socket) => listener.respondUnparsable(error, socket),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    // Otherwise Fastify loads compilers of its own, which takes a tenth of the time of a start.
+    // Otherwise Fastify loads its own compilers, which takes a tenth of the time of a start.
     schemaController: { compilersFactory: { buildValidator: neverBuilt, buildSerializer: neverBuilt } },
     routerOptions: { maxParamLength: MAX_PARAMETER },
     frameworkErrors: (error, request, reply) => {
@@ -166,8 +165,8 @@ function createFastify(listener: Listener, deps: HttpDeps, answerCors: AnswerCor
 type Exchange = [IncomingMessage, ServerResponse];
 
 /**
- * Processes pipelined requests (RFC 9112 section 9.3.2) one after the other: the next one starts when the kernel has
- * taken the last response, so a client that reads nothing costs the memory of one response.
+ * Processes pipelined requests (RFC 9112 section 9.3.2) one after the other. The next request starts when the kernel
+ * has accepted the previous response, so a client that reads nothing costs the memory of one response.
  */
 class HttpConnection implements LimitedConnection {
   readonly source: string;
@@ -227,7 +226,7 @@ class HttpConnection implements LimitedConnection {
   }
 
   #next(): void {
-    // After a response with `Connection: close` no further one can be written.
+    // No response can follow one with `Connection: close`.
     if (!this.socket.writable) this.#waiting = [];
     else if (this.#afterwards) this.#afterwards();
     else {
@@ -237,15 +236,15 @@ class HttpConnection implements LimitedConnection {
   }
 }
 
-/** A thousand ordinary clients at one address send fewer requests in one turn of the event loop. */
+/** Requests of one client address in one turn of the event loop. A thousand ordinary clients send fewer. */
 const MAX_REQUESTS = 500;
-/** The CPU time of a chunk of a body is an eighth of that of a request. */
+/** A chunk of a body takes an eighth of the CPU time of a request. */
 const REQUESTS_PER_CHUNK = 1 / 8;
 
 /**
  * Limits how many requests of one client address are parsed in one turn of the event loop: Node reads 64 KiB of every
- * connection that has data, up to 3,600 requests. Above the limit, the connections of the address are paused for at
- * least as long as the turn took, in which connections of other addresses are accepted: Node accepts one in each turn.
+ * readable connection, up to 3,600 requests. Above the limit, the connections of the address are paused for at least
+ * the duration of the turn. Meanwhile Node can accept connections of other addresses: it accepts one per turn.
  */
 class TurnLimit {
   readonly #limiter: ConnectionLimiter<HttpConnection>;
@@ -262,13 +261,13 @@ class TurnLimit {
     const paused = this.#paused.get(connection.source);
     if (!paused) return;
     paused.push(connection);
-    // Node starts to read at the end of this tick, so pause after it, unless the address is no longer paused.
+    // Pause after this tick, because Node starts to read at its end. The address may have been resumed by then.
     setImmediate(() => {
       if (this.#paused.get(connection.source) === paused) connection.socket.pause();
     });
   }
 
-  /** @param requests that were parsed: 1, or {@link REQUESTS_PER_CHUNK} */
+  /** @param requests 1, or {@link REQUESTS_PER_CHUNK} for a chunk */
   count({ source }: HttpConnection, requests: number): void {
     if (this.#parsed.size === 0) {
       const begunAt = this.#clock.monotonic();
@@ -288,7 +287,7 @@ class TurnLimit {
   #endTurn(ms: number): void {
     for (const [source, parsed] of this.#parsed) {
       if (parsed < MAX_REQUESTS) continue;
-      // Node's timers begin at the start of the turn, so the sleep includes the `ms` that the turn took.
+      // Node's timers count from the start of the turn, so the sleep includes the `ms` that the turn took.
       const rest = this.#clock.sleep(ms * (1 + parsed / MAX_REQUESTS));
       void rest.then(() => {
         for (const { socket } of this.#paused.get(source) ?? []) socket.resume();
@@ -310,7 +309,7 @@ function close(socket: Socket, reason: string | undefined): void {
   socket.destroySoon();
 }
 
-/** Removes `Content-Type` from requests without a body (RFC 9112 section 6.3): Fastify would wait for the body forever. */
+/** Removes `Content-Type` from requests without a body (RFC 9112 section 6.3): Fastify would wait forever for one. */
 function forgetTypeOfNoBody({ headers }: IncomingMessage): void {
   const isWithoutBody = headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
   if (isWithoutBody) delete headers['content-type'];
@@ -322,13 +321,12 @@ const optionsOf = ({ requestTimeoutMs, headersTimeoutMs, keepAliveMs }: Connecti
   headersTimeout: headersTimeoutMs,
   keepAliveTimeout: keepAliveMs,
   connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, headersTimeoutMs, requestTimeoutMs),
-  // `assertReadable` checks it, so that the error is a problem document.
+  // `assertReadable` checks the Host header, so that the error is a problem document.
   requireHostHeader: false,
-  // Saves a quarter of the CPU time of a GET.
+  // Takes a quarter less CPU time for a GET.
   optimizeEmptyRequests: true,
 });
 
-/** Node's HTTP server with the limits that all routes share; it does not listen yet. */
 export function createListener(
   process: RequestListener,
   clock: Clock,

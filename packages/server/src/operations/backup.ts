@@ -24,7 +24,7 @@ const COMPANIONS = ['-wal', '-shm'];
 
 const MADE_BY_BACKUP = 'Give a file made by "mayfly backup".';
 
-/** @throws Error if the file is damaged, or not a database of Mayfly @param advice the end of its message */
+/** @param advice the end of the error message @throws Error if the file is damaged, or not a database of Mayfly */
 export function requireSound(path: string, advice: string): void {
   let problem: unknown;
   try {
@@ -43,7 +43,7 @@ export function requireSound(path: string, advice: string): void {
 
 const mebibytes = (path: string): string => `${(statSync(path).size / (1024 * 1024)).toFixed(1)} MiB`;
 
-/** Copies a database, also while a server writes to it. The target appears when it is complete and durable. @returns its size */
+/** Copies a database, even during writes. `target` appears only when it is complete and durable. @returns its size */
 export function backUp(path: string, target: string, onStep: OnStep = () => undefined): string {
   if (!existsSync(path))
     throw new Error(`There is no database ${path}. Set MAYFLY_DATA_DIR to the data folder of the server.`);
@@ -71,8 +71,8 @@ export function backUp(path: string, target: string, onStep: OnStep = () => unde
 }
 
 /**
- * Replaces a database by a backup, after checking and migrating a copy of it.
- * @param suffix appended to the name of the replaced database @returns its path; null if there was none
+ * Checks and migrates a copy of a backup, and then replaces a database by the copy.
+ * @param suffix appended to the name of the replaced database @returns its new path; null if there was none
  */
 export async function restore(
   path: string,
@@ -105,7 +105,7 @@ export async function restore(
   }
 }
 
-/** Root may restore the database of another user, who must own the new files; others cannot change owners. */
+/** If root restores the database of another user, that user must own the new files. Only root can change owners. */
 function giveToOwner(folder: string, files: readonly string[]): void {
   const { uid, gid } = statSync(folder);
   for (const file of files) {

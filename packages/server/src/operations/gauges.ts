@@ -129,7 +129,7 @@ const GAUGES: Readonly<Record<string, readonly [help: string, read: Read]>> = {
   mayfly_database_up: ['Whether the database can be written to: 1 or 0.', ({ isUp }) => (isUp ? 1 : 0)],
 };
 
-/** Figures are at most this old. Counting the rows of a million inboxes takes less than 0.1 s, so one count a second is cheap. */
+/** Figures are at most this old. Counting the rows of a million inboxes takes less than 0.1 s. */
 const MAX_AGE_MS = 1_000;
 
 export function addGauges(registry: Registry, sources: GaugeSources): void {

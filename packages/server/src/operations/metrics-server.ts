@@ -9,7 +9,7 @@ import type { Logger } from '../log.ts';
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
 const MAX_CONNECTIONS = 20;
-/** Milliseconds. Short, because requests have no body. */
+/** Short, because requests have no body. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
 export function createMetricsServer(

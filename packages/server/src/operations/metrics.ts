@@ -10,7 +10,7 @@ export const Gauge = require('prom-client/lib/gauge') as typeof client.Gauge;
 export const Histogram = require('prom-client/lib/histogram') as typeof client.Histogram;
 const Registry = require('prom-client/lib/registry') as typeof client.Registry;
 
-/** Collects metrics of the process from the first request for metrics on. */
+/** Starts to collect metrics of the process at the first request for metrics. */
 class LazyRegistry extends Registry {
   #hasProcessMetrics = false;
 
@@ -19,7 +19,7 @@ class LazyRegistry extends Registry {
       this.#hasProcessMetrics = true;
       const collect = require('prom-client/lib/defaultMetrics') as typeof client.collectDefaultMetrics;
       collect({ register: this });
-      // Removes gauges that only sum others: their names end like those of counters, which promtool rejects.
+      // These gauges only sum others, and promtool rejects their names, because `_total` is for counters.
       for (const name of ['handles', 'requests', 'resources'])
         this.removeSingleMetric(`nodejs_active_${name}_total`);
     }
@@ -97,7 +97,7 @@ function createSmtpMetrics(registry: client.Registry) {
       seconds.observe(duration);
     },
     refusal: (code: number): void => refusals.inc({ code: String(code) }),
-    /** `captured`: credentials of an inbox; `accepted`: others. */
+    /** `captured`: the credentials of an inbox; `accepted`: any other credentials. */
     authentication: (result: 'captured' | 'accepted' | 'refused'): void => authentications.inc({ result }),
     tlsHandshakeFailure: (): void => handshakeFailures.inc(),
   };

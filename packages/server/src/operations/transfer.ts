@@ -14,7 +14,7 @@ const LOCK_TIMEOUT_MS = 10_000;
 /** Rows of one INSERT: PostgreSQL takes 65,535 parameters, and no table has 60 columns. */
 const BATCH_ROWS = 1_000;
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** Rows read back at a time from tables with bytes, which have up to a few MB each; bounds the memory, as BATCH_BYTES. */
+/** Rows to read back at a time from tables with bytea columns. It bounds memory, as a row may have a few MB. */
 const FETCHED_ROWS_OF_BYTES = 8;
 /** The OID of the type bytea. */
 const BYTEA = 17;
@@ -39,7 +39,7 @@ const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const select = ({ name, columns }: Table): string =>
   `select ${columns.map(quote).join(', ')} from ${quote(name)}`;
 
-/** All tables but those of SQLite and of migrations, as they were created: each after the tables that it references. */
+/** All tables except those of SQLite and of migrations. A table follows the tables that it references. */
 const tablesOf = (source: DatabaseSync): Table[] =>
   source
     .prepare(
@@ -55,7 +55,7 @@ function readRows(source: DatabaseSync, table: Table): Iterable<Row> {
   return statement.iterate() as unknown as Iterable<Row>;
 }
 
-/** Throws unless PostgreSQL has these tables, and no rows. Locks them, so a server that starts meanwhile waits. */
+/** Locks the tables, so that a server that starts now waits. @throws Error if the tables differ or have rows */
 async function lockEmpty(client: Client, tables: readonly Table[]): Promise<void> {
   const { rows } = await client.query(
     `select table_name::text as name, array_agg(column_name::text order by column_name::text collate "C") as columns
@@ -80,7 +80,7 @@ async function lockEmpty(client: Client, tables: readonly Table[]): Promise<void
   }
 }
 
-/** Opens the target with its tables, and begins the transaction. @throws Error if it cannot be used or is not empty */
+/** Begins the transaction of the copy. @throws Error if the target cannot be used or is not empty */
 async function openTarget(url: string, tables: readonly Table[]): Promise<Client> {
   let client: Client | undefined;
   try {
@@ -89,7 +89,7 @@ async function openTarget(url: string, tables: readonly Table[]): Promise<Client
     await upgradeTables(client);
     await client.query('begin');
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    // Reading the source may take long, so the transaction may be idle.
+    // Reading the source may take long, and the transaction is idle meanwhile.
     await client.query('set local idle_in_transaction_session_timeout = 0');
     await lockEmpty(client, tables);
     return client;
@@ -151,7 +151,7 @@ async function copyTable(source: DatabaseSync, client: Client, table: Table): Pr
   return digest;
 }
 
-/** Reads a copied table back, in parts. @throws Error if it differs from the source */
+/** Reads a copied table back, in parts. @throws Error if the copy differs from the source */
 async function verifyTable(client: Client, table: Table, expected: TableDigest): Promise<void> {
   const found = new TableDigest();
   await client.query(`declare copied no scroll cursor for ${select(table)}`);
@@ -187,7 +187,7 @@ async function continueRowNumbers(client: Client): Promise<void> {
 
 /**
  * Copies an embedded database, on which no server may run, to an empty PostgreSQL database. Commits once, after all
- * tables were read back and compared, so a copy that fails or is interrupted leaves the database empty.
+ * tables were read back and compared, so a failed or interrupted copy leaves the database empty.
  */
 export async function transfer(
   path: string,
@@ -198,13 +198,13 @@ export async function transfer(
   if (!existsSync(path))
     throw new Error(`There is no database ${path}. Give the data folder of the server with --from.`);
   onStep('Checking the database');
-  // Migrates it, and gives up what a server has left unfinished.
+  // Opening the database migrates it and releases what a stopped server left unfinished.
   await (await openSqlite({ path })).close();
   const lock = lockForServer(path);
   const source = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
   let client: Client | undefined;
   try {
-    // From here on, operator commands that write wait for the lock, and then fail.
+    // From here on, other commands that write wait for the lock, and then fail.
     source.exec('begin immediate');
     requireSound(path, 'Restore a backup of it with "mayfly restore" first.');
     const tables = tablesOf(source);

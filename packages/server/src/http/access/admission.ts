@@ -11,11 +11,11 @@ import type { Charge, UsageMeter } from '../../usage/usage-meter.ts';
 
 /** Above this, the least recently used bucket is dropped: it is probably full again. */
 const MAX_BUCKETS = 100_000;
-/** Tolerance for rounding: a client that waited for `Retry-After` is admitted. */
+/** Tolerance for rounding errors, so that a client that waited for `Retry-After` is admitted. */
 const ROUNDING = 1e-6;
 
 export interface Taken {
-  /** 0 if the request is admitted, otherwise seconds until the next one is. */
+  /** 0 if the request is admitted, otherwise seconds until the next request is. */
   retryAfterSeconds: number;
   left: number;
   fullInSeconds: number;
@@ -43,7 +43,7 @@ export class RateLimit {
     this.#clock = clock;
   }
 
-  /** Null without a limit. */
+  /** @returns null if the rate is unlimited */
   take(key: string, rate: Rate): Taken | null {
     if (!limitsRate(rate)) return null;
     const now = this.#clock.monotonic();
@@ -69,7 +69,6 @@ export class RateLimit {
     if (bucket) bucket.tokens += 1;
   }
 
-  /** Gives each of `nodes` nodes an equal part of every rate and burst. */
   divideBy(nodes: number): void {
     this.#nodes = Math.max(1, nodes);
   }
@@ -78,8 +77,8 @@ export class RateLimit {
 const BEAT_EVERY_MS = 3 * SECOND_MS;
 
 /**
- * Divides rate limits by the number of live nodes, from now on.
- * @returns a function that ends this, and removes this node, so that the others get its share
+ * Keeps rate limits divided by the number of live nodes.
+ * @returns a function that stops this and removes this node, so that the other nodes get its share
  */
 export async function divideByLiveNodes(
   rate: RateLimit,
@@ -180,7 +179,7 @@ export function createAdmission({ plans, rate, usage, clock }: AdmissionDeps) {
       try {
         admitted.charge = await usage.charge(account.id, plan.requestsPerMonth);
       } catch (error) {
-        // A free request is charged and refunded, so that its response states what is left.
+        // A free request is charged and refunded, so that its response states the remaining quota.
         if (!isFree || !(error instanceof AppError) || error.code !== 'quota_exceeded') throw error;
       }
       if (isFree) refund(admitted);

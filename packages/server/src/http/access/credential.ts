@@ -12,7 +12,7 @@ const MAX_COOKIE = 200;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i;
 
-/** On loopback there is no HTTPS, so the cookie is not `Secure`. Its name has the port, because all ports of a host share cookies. */
+/** On loopback there is no HTTPS, so the cookie is not `Secure`. Ports share cookies, so the port is in its name. */
 function cookieName(host: string | undefined, isHttps: boolean): { name: string; isSecure: boolean } {
   const loopback = isHttps ? null : LOOPBACK.exec(host ?? '');
   return loopback
@@ -31,7 +31,7 @@ export function sessionCookie(request: FastifyRequest, secret: string, publicUrl
 const isHttpsUrl = (url: string | null): boolean => url?.startsWith('https:') ?? false;
 
 /**
- * The secret of the console's session cookie; undefined without one, or with an Authorization header.
+ * Returns the secret in the console's session cookie; undefined without a cookie, or with an Authorization header.
  * @throws AppError `cross_site_request` if another site may have caused the request
  */
 export function sessionSecret(request: FastifyRequest, publicUrl: string | null): string | undefined {
@@ -46,7 +46,7 @@ export function sessionSecret(request: FastifyRequest, publicUrl: string | null)
   return secret;
 }
 
-/** @throws AppError `cross_site_request` if another site may have caused the request: browsers add cookies to all requests */
+/** @throws AppError `cross_site_request` if another site may be the cause: browsers add cookies to its requests too */
 export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl: string | null): void {
   const { origin, 'sec-fetch-site': site } = headers;
   if (SAFE_METHODS.has(method)) {
@@ -58,7 +58,7 @@ export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl:
   if (page) throw crossSite(page);
 }
 
-/** Names the header that shows that a page of another origin caused the request. */
+/** If a page of another origin caused the request, returns the header that shows it. */
 function foreignPage(
   { host, origin, 'sec-fetch-site': site }: FastifyRequest['headers'],
   publicUrl: string | null,
@@ -90,11 +90,11 @@ const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 export interface Credential {
   text: string;
   hash: string;
-  /** Cached key or account, until a monotonic time in milliseconds. */
+  /** Cached key or account; `until` is monotonic milliseconds. */
   known: { owner: unknown; until: number } | undefined;
 }
 
-/** Ends error messages. They never quote the header, because it may contain a secret. */
+/** The end of error messages. Error messages never quote the header, because it may contain a secret. */
 const HOW_TO_AUTHENTICATE =
   'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
 const WHERE_KEYS_COME_FROM =
@@ -158,12 +158,12 @@ export const isDevKey = (authorization: string | undefined): boolean =>
 
 const nameOf = (host: string): string => /^\[?(.*?)\]?(?::\d+)?$/.exec(host)?.[1] ?? '';
 
-/** True for an address or a single label, which no page can rebind to this server. */
+/** True for an IP address or a single label: DNS rebinding needs a name in a public domain. */
 const isFixed = (name: string): boolean => isIP(name) !== 0 || /^[a-z0-9_-]+$/.test(name);
 
 /**
  * Requires that a program on this machine sent a request with the development key.
- * @param openHosts host names under which other machines may use it too, also through a proxy; null for none
+ * @param openHosts host names under which other machines may use the key, also through a proxy; null for none
  * @throws AppError `cross_site_request` for a proxy, a page of another origin, or a foreign Host (DNS rebinding)
  */
 export function assertLocal(
@@ -188,7 +188,7 @@ export function assertLocal(
 function assertNoProxy(headers: FastifyRequest['headers'], httpVersion: string): void {
   const field = Object.keys(headers).find((name) => PROXY_FIELD.test(name));
   if (field) throw refused(`with the header "${field}" of a proxy`);
-  // nginx sends HTTP/1.0 by default, without any header of a proxy.
+  // By default, nginx sends HTTP/1.0 and no header that proxies add.
   if (httpVersion === '1.0') throw refused('over HTTP/1.0, as proxies send it,');
 }
 

@@ -41,7 +41,7 @@ export type AnswerCors = ReturnType<typeof createCors>;
  */
 export function createCors(origins: readonly string[]) {
   const isAny = origins.includes(ANY);
-  /** Adds the headers of CORS, and responds to a preflight of an allowed origin. @returns whether it was one */
+  /** Adds the CORS headers, and responds to a preflight of an allowed origin. @returns true if it was a preflight */
   return ({ method, headers }: FastifyRequest, reply: FastifyReply): boolean => {
     if (origins.length === 0) return false;
     // A cache must not give the response for one origin to another.
@@ -123,7 +123,7 @@ export function guardRequests(
   });
 }
 
-/** Buckets from a cached response to the longest held request. */
+/** Histogram buckets, from a cached response to the longest held request. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** Paths of health checks, whose successful requests are logged at level debug. */
@@ -164,11 +164,11 @@ export function observeRequests(app: App, deps: HttpDeps): void {
 }
 
 const MIB = 1024 * 1024;
-/** Limit of all accounts together: what a server with 512 MiB of memory can spare. */
+/** Limit of all accounts together. A server with 512 MiB of memory can spare this much. */
 const MAX_UNREAD_BYTES = 192 * MIB;
 /** Smaller responses are not counted: the limit of connections bounds them. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;
-/** Counted for a stream, whose length is unknown. */
+/** Assumed size of a stream, whose length is unknown. */
 const STREAM_BYTES = 512 * 1024;
 
 function heldBytes(payload: unknown): number {
@@ -204,7 +204,7 @@ class ResponseBudget {
 
   /**
    * Counts a response; the returned function releases it. A single response is always sent, whatever its size.
-   * @throws AppError `rate_limited` if the account has too many unread bytes, `unavailable` if all together have
+   * @throws AppError `rate_limited` for too many unread bytes of the account, `unavailable` for those of all accounts
    */
   take(accountId: string, bytes: number): () => void {
     const own = this.#byAccount.get(accountId) ?? 0;

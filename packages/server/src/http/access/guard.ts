@@ -45,7 +45,7 @@ export interface Caller {
   account: AccountRecord;
   /** Null for a read token. */
   key: KeyCaller | null;
-  /** The live inbox of the request; null if the access of the route requires none. */
+  /** The live inbox of the request; null if the route needs none. */
   inbox: InboxRecord | null;
 }
 
@@ -98,7 +98,7 @@ export interface Asking {
   session?: string | undefined;
   access: Exclude<Access, 'public'>;
   inboxId: string | undefined;
-  /** Through the API of an imitated program, a read token may also mark and delete messages. */
+  /** True for a request to an imitated API, where a read token may also mark and delete messages. */
   isDialect?: boolean;
 }
 
@@ -107,7 +107,7 @@ type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 /** Authenticates requests. Caches keys and accounts for {@link CACHE_TTL_MS}, and inboxes until the next write. */
 export class Guard {
   readonly #deps: GuardDeps;
-  /** By Authorization header, because hashes are slow to compute. */
+  /** Keyed by Authorization header, because hashes are slow to compute. */
   readonly #credentials = new LRUCache<string, Credential>({ max: 1_000 });
   readonly #shared: ReturnType<typeof createSharing>;
 
@@ -135,7 +135,7 @@ export class Guard {
       : this.#withKey(credential, asking, admit);
   }
 
-  /** Empties the cache of credentials after a key was revoked. Running queries change only entries removed here. */
+  /** Empties the cache of credentials after a key was revoked. A running query can then only update a removed entry. */
   forget(): void {
     this.#credentials.clear();
   }

@@ -12,7 +12,7 @@ interface Held {
   asking: Pick<Asking, 'authorization' | 'session'> | null;
 }
 
-/** Requests whose response takes long: waits and streams. */
+/** Requests that stay open for long: waits and streams. */
 export class HeldRequests {
   readonly #guard: Pick<Guard, 'check'>;
   readonly #deps: { store: Pick<Store, 'accounts'> };
@@ -34,9 +34,9 @@ export class HeldRequests {
   }
 
   /**
-   * Runs `work` with a signal that aborts when the client disconnects, its credential is revoked, or the server stops;
-   * the reason of the signal is the error of the response.
-   * @throws AppError `rate_limited` at the limit of the account, `unauthorized` after a revocation; what `work` throws
+   * Runs `work` with a signal that aborts when the client disconnects, its credential is revoked, or the server
+   * stops. The reason of the signal is the error of the response.
+   * @throws AppError `rate_limited` at the limit of the account, `unauthorized` after a revocation; errors of `work`
    */
   async hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { caller, headers, session } = reply.request;
@@ -73,7 +73,7 @@ export class HeldRequests {
     }
   }
 
-  /** Aborts all held requests, and later ones when they start. */
+  /** Aborts all held requests. Later requests are aborted when they start. */
   release(): void {
     this.#released = true;
     for (const { controller } of this.#held) controller.abort(serverStopping());
@@ -98,7 +98,7 @@ export class HeldRequests {
   }
 
   async #isGood({ asking, accountId }: Held): Promise<boolean> {
-    // The end of an inbox is an event, which ends the requests with its read token.
+    // Requests with a read token end when their inbox does (an event), so only the account is checked.
     if (!asking) return accountId === null || (await this.#deps.store.accounts.find(accountId)) !== undefined;
     try {
       await this.#guard.check({ ...asking, access: 'account:read', inboxId: undefined });

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteContext } from '../context.ts';
 import { assertLocal, assertSameOrigin, isDevKey } from './credential.ts';
 
-/** Authenticates and counts a request to an imitated API before its body is read. @param authorization as of our API */
+/** Authenticates and counts a request before its body is read. @param authorization in the form of Mayfly's own API */
 export async function admitTranslated(
   request: FastifyRequest,
   authorization: string,
@@ -12,7 +12,7 @@ export async function admitTranslated(
   const { origin, 'sec-fetch-site': site } = request.headers;
   if (isDevKey(authorization))
     assertLocal(request, options.publicUrl, options.devKey === 'open' ? (options.hosts ?? []) : null);
-  // Browsers add a stored password to requests of any page.
+  // A browser adds a stored password to requests of any page.
   else if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
   const asking = { authorization, access: 'any', inboxId: undefined } as const;
   request.caller = await guard.check(asking, (account, key) => admission.admit(request, account, key, false));

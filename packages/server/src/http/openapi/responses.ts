@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import { ref } from '@mayfly/client/contract';
 import { type TSchema, Type } from 'typebox';
 
-/** The Content-Type that Fastify sets for JSON that it serializes. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 type Headers = Record<string, TSchema>;
@@ -16,7 +15,7 @@ export const json = (schema: TSchema, description: string, headers: Headers = {}
 export const created = (schema: TSchema, description: string) =>
   json(schema, description, { Location: Type.String({ description: 'Path of what was created.' }) });
 
-/** `application/octet-stream` among the media types makes generated clients read bytes. */
+/** Include `application/octet-stream` to make generated clients read bytes. */
 export const bytes = (mediaTypes: readonly string[], description: string, headers: Headers = {}) => ({
   description,
   headers,
@@ -28,7 +27,6 @@ export const bytes = (mediaTypes: readonly string[], description: string, header
   ),
 });
 
-/** A stream of server-sent events whose data have this schema. */
 export const events = (schema: TSchema, description: string) => ({
   description,
   content: {
@@ -56,7 +54,6 @@ export const NOT_MODIFIED = empty(
   ETAG,
 );
 
-/** Request headers of operations whose responses carry a validator. */
 export const ConditionalHeaders = Type.Object({
   'if-none-match': Type.Optional(
     Type.String({ description: 'The `ETag` of an earlier response: 304 if nothing changed.' }),

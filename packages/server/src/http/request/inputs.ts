@@ -20,7 +20,7 @@ const HOST = /^(?:(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?)?$/;
  *   `unsupported_media_type` for a body with a content coding (RFC 9110 section 15.5.16)
  */
 export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
-  // Node keeps the first of several Host fields, and a proxy may use another one.
+  // Node keeps the first of several Host fields, but a proxy may use another one.
   let hosts = 0;
   for (let at = 0; at < raw.rawHeaders.length; at += 2) {
     if (raw.rawHeaders[at]?.length === 4 && raw.rawHeaders[at]?.toLowerCase() === 'host') hosts++;
@@ -49,7 +49,7 @@ export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'h
 export const hasBody = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/** Base of URLs in responses. The Host of a request can mislead only its own sender. */
+/** Base of URLs in responses. A false Host header misleads only the client that sent it. */
 export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRequest): string {
   if (publicUrl !== null) return publicUrl;
   if (headers.host) return `http://${headers.host}`;
@@ -57,7 +57,7 @@ export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRe
   return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
-/** A number represents 15 digits exactly. */
+/** A JavaScript number can represent any integer of 15 digits exactly. */
 const INTEGER = /^-?\d{1,15}$/;
 
 /** Converts integers and booleans in place; the schema rejects other strings. @throws AppError for a repeated parameter */
@@ -74,7 +74,7 @@ function readParameters(query: Record<string, unknown>, schema: unknown): void {
   }
 }
 
-/** @param hasBody whether the operation, which takes no query parameters, takes a JSON body */
+/** Rejects parameters of an operation that takes none. @param hasBody whether the operation takes a JSON body */
 function refuseParameters(query: Record<string, unknown>, hasBody: boolean): void {
   const [name] = Object.keys(query);
   if (name === undefined) return;
@@ -96,7 +96,7 @@ export interface Page {
   before: string | null;
 }
 
-/** @param what the item of the list, with its article @throws AppError `invalid_request` for an invalid `before` */
+/** @param what an item of the list, such as "a message" @throws AppError `invalid_request` for an invalid `before` */
 export function readPage(query: { limit?: number; before?: string }, prefix: IdPrefix, what: string): Page {
   const { limit = DEFAULT_LIMIT, before = null } = query;
   if (before !== null && !isId(prefix, before))
@@ -123,7 +123,7 @@ export function parseJsonBody(body: Uint8Array): unknown {
   }
 }
 
-/** Parses bodies and query parameters for the schemas of routes, and refuses those that a route does not take. */
+/** Parses and validates bodies and query parameters; rejects those that a route does not take. */
 export function readInputs(app: App): void {
   app.removeAllContentTypeParsers();
   const parse = async (_request: FastifyRequest, body: Buffer) =>
@@ -150,7 +150,7 @@ function isOptionalBody(body: unknown): boolean {
   return schema !== undefined && schema.required === undefined;
 }
 
-/** Adds routes whose body is a stream, in a scope of Fastify of their own, so that no other route accepts these types. */
+/** Adds routes whose body is a stream, in their own Fastify scope, because no other route may accept these types. */
 export function withStreams(app: App, accepts: readonly string[], add: (scope: App) => void): void {
   app.register(async (scope: App) => {
     scope.removeAllContentTypeParsers();
@@ -186,19 +186,19 @@ export const bodyOf = (request: IncomingMessage): Readable => joinedBodies.get(r
 export const dropChunks = (request: IncomingMessage): void => void joinedBodies.get(request)?.destroy();
 
 /**
- * Joins the chunks of a body (RFC 9112 section 7.1) that arrive in one turn of the event loop: buffered one by one,
- * chunks of one byte take 450 times their size. @param count called for each chunk
+ * Joins body chunks (RFC 9112 section 7.1) that arrive in one turn of the event loop. Without this, a body in chunks
+ * of one byte would take 450 times its size in memory. @param count called for each chunk
  */
 export function joinChunks(request: IncomingMessage, count: () => void): void {
   if (request.headers['transfer-encoding'] === undefined) return;
-  // A body stream that fails may detach the socket from the request.
+  // Keep the socket, because a body stream that fails may detach it from the request.
   const { socket } = request;
   let chunks: Buffer[] = [];
   const resume = (): void => void socket.resume();
   const body = new Readable({
     read: resume,
     destroy(error, done) {
-      // The rest is read and dropped: clients read the response only after they have sent all.
+      // Read and drop the rest, because clients read the response only after they have sent the whole body.
       resume();
       done(error);
     },
@@ -224,9 +224,9 @@ export function joinChunks(request: IncomingMessage, count: () => void): void {
 }
 
 /**
- * Sends 100 Continue (RFC 9110 section 10.1.1) after the checks of credential, path and size. After the response to a
- * request that fails them, the connection is closed, because the client may or may not send the body.
- * Other expectations are ignored: Node's own response to them is no problem document.
+ * Sends 100 Continue (RFC 9110 section 10.1.1) after the credential, path and size were checked. If a check fails,
+ * the connection is closed after the response, because the client may or may not send the body. Other expectations
+ * are ignored: Node's own response to them is not a problem document.
  */
 export function respondToExpect(app: App): void {
   const waiting = new WeakSet<IncomingMessage>();
@@ -245,7 +245,7 @@ export function respondToExpect(app: App): void {
   });
 }
 
-/** Reads and drops a body that no handler reads. A body above {@link MAX_DISCARDED_BYTES} ends the connection. */
+/** Reads and drops a body that no handler reads. Ends the connection above {@link MAX_DISCARDED_BYTES}. */
 export function dropBody({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
   if (!hasBody({ headers }) || raw.complete) return;
   let left = MAX_DISCARDED_BYTES;
@@ -268,7 +268,7 @@ const NAMED_SCHEMAS = Object.values<unknown>(contract).filter(
 const require = createRequire(import.meta.url);
 
 function createAjv(): Ajv {
-  // Loaded at the first use, because that takes as long as creating all routes.
+  // Loaded at the first use, because loading takes as long as creating all routes.
   const library = require('ajv') as typeof import('ajv');
   const addFormats = require('ajv-formats') as typeof import('ajv-formats');
   const ajv = new library.Ajv({
@@ -277,7 +277,7 @@ function createAjv(): Ajv {
     useDefaults: false,
     addUsedSchema: false,
     allErrors: true,
-    // Messages name the wrong value and what its schema allows.
+    // Adds the value and its schema to errors, for the messages.
     verbose: true,
     keywords: ['x-unit'],
   });

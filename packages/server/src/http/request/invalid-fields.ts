@@ -22,7 +22,7 @@ function shownPath(path: string): string {
 
 export type RequestPart = 'body' | 'querystring' | 'params' | 'headers';
 
-/** An error of Ajv with `verbose`, so that it carries value and schema. */
+/** An error of Ajv. The option `verbose` adds the value and the schema. */
 export type SchemaError = ErrorObject<string, Record<string, unknown>> & { parentSchema?: ParentSchema };
 
 interface ParentSchema {
@@ -108,7 +108,7 @@ const PATTERNS: Record<string, (error: SchemaError, part: RequestPart) => string
     `The label name ${quoted(propertyName)} must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.`,
 };
 
-/** `label.NAME` stands for the only pattern of names of parameters. */
+/** `label.NAME` stands for the only pattern of parameter names. */
 const knownNames = ({ parentSchema }: SchemaError): string[] => [
   ...Object.keys(parentSchema?.properties ?? {}),
   ...(parentSchema?.patternProperties ? ['label.NAME'] : []),
@@ -184,7 +184,7 @@ function toFieldError(error: SchemaError, part: RequestPart): FieldError {
   return { path: pathOf(error, part), message };
 }
 
-/** Reduces the errors of `anyOf` to those of the alternative that has the type of the value, or to one that names all types. */
+/** For `anyOf`, keeps only errors of the alternative with the type of the value, or one error that names all types. */
 function ofAlternatives(errors: SchemaError[]): SchemaError[] {
   let kept = errors;
   for (const { instancePath: place } of errors.filter(({ keyword }) => keyword === 'anyOf')) {

@@ -50,7 +50,7 @@ export class ResponseCache {
 
   /**
    * Returns the JSON of a response and its weak validator (RFC 9110 section 8.8.3).
-   * @param inbox as it was before `make` is called, so that a concurrent change gives the response an old validator
+   * @param inbox read before `make` is called, so that after a concurrent change the validator is old, not too new
    * @param request everything else that the response depends on: the URL, and the base of URLs in it
    * @param make may return a validator of its own, if the response does not change with every version
    */

@@ -9,7 +9,7 @@ import { type RequestPart, type SchemaError, toInvalidRequest } from '../request
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { toTime } from './time.ts';
 
-/** Codes that no AppError has. */
+/** Codes of errors that are no AppError. */
 type HttpCode = 'request_timeout' | 'headers_too_large' | 'internal_error';
 export type ProblemCode = Exclude<ErrorCode, 'outcome_unknown'> | HttpCode;
 
@@ -50,7 +50,7 @@ const STATUS: Record<ProblemCode, number> = {
 };
 
 export const PROBLEM_TYPE = 'application/problem+json';
-/** Short enough for a test, long enough for a disk to recover. */
+/** Short enough for a test to wait, long enough for a disk to recover. */
 const UNAVAILABLE_RETRY_SECONDS = 2;
 /** Replaces the text of an unexpected error, which may contain anything and is only logged. */
 export const INTERNAL_ERROR =
@@ -136,7 +136,6 @@ export function toAppError(error: unknown, request?: ErrorRequest): AppError | u
     : undefined;
 }
 
-/** True if the client disconnected before its request was complete. */
 const isAborted = (request: FastifyRequest): boolean =>
   request.raw.destroyed && !request.raw.complete && hasBody(request);
 
@@ -154,7 +153,7 @@ export function sendError(
     );
   } else if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A request failed');
   const { message, details } = expected ?? { message: INTERNAL_ERROR, details: {} as ErrorDetails };
-  // Clients handle both failures of the storage in the same way, so they have the same code.
+  // Clients handle both failures of the storage in the same way, so both have the same code.
   const known = expected?.code === 'outcome_unknown' ? 'unavailable' : expected?.code;
   const code = known ?? 'internal_error';
   const { errors, expiredAt } = details;
@@ -182,7 +181,7 @@ export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): 
 // `import` would also load Node's fetch, 2 MB.
 const { STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
-/** By the code of Node's HTTP parser or of a connection limit, and for CONNECT, the only method without a path. */
+/** Keys are error codes of Node's HTTP parser, connection limits, and CONNECT, the only method without a path. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   CONNECT: ['not_found', 'This server is not a proxy: it does not support CONNECT.'],
   HPE_HEADER_OVERFLOW: [

@@ -2,7 +2,6 @@ import { promisify } from 'node:util';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { contentTag, isFresh } from './etag.ts';
 
-/** A response that does not change while the server runs. */
 export interface StaticResponse {
   headers: Record<string, string>;
   body: Buffer;
@@ -14,9 +13,9 @@ export interface StaticResponse {
 /** Smaller bodies fit into one packet. */
 const MIN_COMPRESSED_BYTES = 1_024;
 
-/** @param headers with `content-type`; names in lower case */
+/** @param headers names in lower case, with `content-type` */
 export async function prepareStatic(headers: Record<string, string>, body: Buffer): Promise<StaticResponse> {
-  // Loaded at the first use, because it takes memory.
+  // Loaded at the first use, to save memory.
   const { gzip } = await import('node:zlib');
   const zipped = body.length < MIN_COMPRESSED_BYTES ? null : await promisify(gzip)(body);
   return { headers, body, zipped, tag: contentTag(body) };

@@ -25,16 +25,16 @@ import { MAX_BODY_BYTES } from '../limits.ts';
 
 /** Limit of a mail sent over the imitated API; larger ones can use SMTP. */
 const MAX_SENT_BYTES = 8 * 1024 * 1024;
-/** Concurrent requests with such bodies, which are kept in memory. */
+/** Maximum of concurrent requests that send mail, because their bodies are kept in memory. */
 const MAX_SENDING = 8;
 
-/** Attachments have the console's origin and may contain scripts. */
+/** Attachments are served from the console's origin and may contain scripts. */
 const PART_CSP = "default-src 'none'; sandbox";
 
 const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i;
 const CHALLENGE = { 'www-authenticate': 'Basic realm="Mayfly: an API key or a read token as password"' };
 
-/** The Authorization header of our API, from HTTP Basic (RFC 7617) or a bearer token. */
+/** Converts HTTP Basic (RFC 7617) or a bearer token to the Authorization header of Mayfly's own API. */
 function authorizationOf({ headers }: FastifyRequest, { deps }: RouteContext): string {
   const { authorization } = headers;
   if (authorization === undefined && deps.devAccountId === undefined)
@@ -49,7 +49,7 @@ function bearerOf(authorization: string): string {
   return `Bearer ${password.join(':') || user}`;
 }
 
-/** How long a list may wait, seconds. */
+/** Seconds that a request for a list may wait. */
 function waitOf({ headers, query }: FastifyRequest): number {
   const given = (query as { wait?: string }).wait ?? headers['x-wait'] ?? '0';
   const seconds = /^\d{1,3}$/.test(String(given)) ? Number(given) : Number.NaN;
@@ -66,7 +66,7 @@ function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
 }
 
 const EVENTS = '/api/events';
-/** The WebSocket of Mailpit. Upgrades are routed like other requests, so that the same checks and limits apply. */
+/** The WebSocket of Mailpit. Upgrades are routed like other requests, so the same checks and limits apply. */
 function eventsRoute(
   app: App,
   scope: App,
@@ -75,7 +75,7 @@ function eventsRoute(
 ): void {
   const followers = createWebSockets();
   const upgrades = new WeakMap<IncomingMessage, [Socket, Buffer]>();
-  // An upgrade offered on other paths, such as to HTTP/2, is ignored.
+  // An upgrade on another path (some clients offer HTTP/2) is ignored.
   Object.assign(app.server, { shouldUpgradeCallback: ({ url = '' }) => url.split('?')[0] === EVENTS });
   app.server.on('upgrade', (request, socket: Socket, head) => {
     socket.on('error', () => socket.destroy());
@@ -99,7 +99,7 @@ function eventsRoute(
   });
 }
 
-/** Translates requests to the API of an imitated program to requests to our own API, within this process. */
+/** Serves the API of an imitated program. Calls Mayfly's own API within this process. */
 export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit' | 'mailhog'): void {
   const { deps } = context;
   let sending = 0;
@@ -118,7 +118,7 @@ export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit
   };
 
   const changes = createChanges();
-  /** The mailbox of a caller, with requests to our own API by the caller's credential and address. */
+  /** Returns the mailbox of a caller. It calls Mayfly's own API with the credential and address of the caller. */
   const mailboxOf = (request: FastifyRequest): [Mailbox, Owner] => {
     const { account, key, inbox } = callerOf(request);
     const api = new Api(async ({ method, path, body, type, signal }) => {

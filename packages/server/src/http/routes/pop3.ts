@@ -24,14 +24,14 @@ import type { BuiltApp } from '../server.ts';
 
 interface Pop3Deps {
   built: BuiltApp;
-  /** Host name of a generated certificate. */
+  /** Host name in a generated certificate. */
   hostname: string;
   findInbox: FindCaptureTarget;
   clock: Clock;
   log: Logger;
 }
 
-/** How long a session waits for the rate limit of its account, seconds: POP3 clients cannot handle a rejection. */
+/** A session waits at most this long (seconds) for the rate limit, because POP3 clients cannot handle a rejection. */
 const MAX_PAUSE = 5;
 
 type Send = (
@@ -52,14 +52,14 @@ function maildropOf(send: Send, inboxId: string): Maildrop {
         if (status >= 400) throw refusalOf({ status, body: await buffer(body) });
         yield* body;
       } finally {
-        // The client may not have read all of it.
+        // Needed if the client has not read the whole message.
         end();
       }
     },
   };
 }
 
-/** Serves inboxes over POP3, translated to requests to our own API. */
+/** Serves inboxes over POP3. Calls Mayfly's own API within this process. */
 export function createPop3Server(config: Config, { built, hostname, findInbox, clock, log }: Pop3Deps) {
   const { smtpStarttls, smtpMaxConnections: maxConnections } = config;
   const tls = certificateOf(config);
@@ -102,7 +102,7 @@ export function createPop3Server(config: Config, { built, hostname, findInbox, c
       const found = await findInbox({ authorizeAs: '', username, password });
       return found && maildropOf(send, found.id);
     }
-    // Unlike the API, this listener may accept other machines when the development key exists.
+    // Unlike the API, this listener may accept other machines while the development key is valid.
     if (!isLoopback(ip)) return undefined;
     const address = username.includes('@') ? username : '';
     const { status, body } = await send({
@@ -142,7 +142,7 @@ export function createPop3Server(config: Config, { built, hostname, findInbox, c
       if (tls) certificate.set(tls);
       return { port: await server.listen(config.pop3Port ?? 0, accept) };
     },
-    /** Lets a current reply finish until `deadlineMs`. May be called twice, and before `start`. */
+    /** Gives a current reply `deadlineMs` to finish. May be called twice, and before `start`. */
     stop(deadlineMs: number): Promise<void> {
       stopping.abort();
       return server.stop(deadlineMs);

@@ -28,7 +28,6 @@ interface Found {
   path: Record<string, string>;
 }
 
-/** Loads the providers at the first request. */
 function createFind() {
   let loaded: Promise<Map<string, { provider: Provider; routes: [RegExp, Route][] }>> | undefined;
   const load = async () => {
@@ -80,7 +79,7 @@ export function providerRoutes(app: App, context: RouteContext): void {
   const { deps } = context;
   const find = createFind();
 
-  /** Public files, such as certificates with which applications verify events. */
+  /** Returns a public file, such as the certificate with which an application verifies events. */
   const fileOf = async ({ name, files }: Provider, url: string): Promise<Reply> => {
     const [, accountId = '', path = ''] = FILES.exec(pathIn(url)) ?? [];
     const settings = files && (await findSettings(deps.store, accountId, name, deps.clock.now()));

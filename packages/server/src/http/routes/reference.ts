@@ -14,7 +14,6 @@ const PAGE_FILES: Record<string, string> = {
 };
 const CSP = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/** The API description as OpenAPI, the reference page, and a guide for agents. */
 export function referenceRoutes(app: App): void {
   const serve = (path: string, type: string, read: () => Promise<Buffer>, headers = {}): void => {
     let prepared: Promise<StaticResponse> | undefined;
@@ -25,7 +24,7 @@ export function referenceRoutes(app: App): void {
   };
   serve('/openapi.json', JSON_TYPE, () => readFile(OPENAPI_FILE));
   const file = (name: string) => readFile(new URL(name, PAGE_FOLDER));
-  // llmstxt.org
+  // A guide for agents, see llmstxt.org.
   serve('/llms.txt', 'text/plain; charset=utf-8', () => file('llms.txt'));
   const page = (path: string, read: () => Promise<Buffer>) =>
     serve(path, 'text/html; charset=utf-8', read, { 'content-security-policy': CSP });
