@@ -45,7 +45,6 @@ import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/
 import { createSender } from './webhooks/outbound/send.ts';
 import { createScheduleClock } from './webhooks/schedule-clock.ts';
 
-/** Parts of the app that a caller may replace, mostly in tests. */
 export interface Overrides {
   clock?: Clock;
   log?: Logger;
@@ -55,7 +54,7 @@ export interface Overrides {
   /** Parse workers that several apps of a process share; their creator closes them. */
   parsing?: Parsing;
   isDurable?: boolean;
-  /** If true, a failure to listen on the metrics port is only logged. For a port that is only a default. */
+  /** If true, a failure to listen on the metrics port is only logged. Set when the operator did not choose the port. */
   mayLackMetrics?: boolean;
 }
 
@@ -82,7 +81,7 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** Does not open a file or a port before `start`. Processes with different roles share a PostgreSQL database. */
+/** The app opens no file and no port before `start`. Processes with different roles share a PostgreSQL database. */
 export function createApp(config: Config, overrides: Overrides = {}): App {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.logLevel);
@@ -187,7 +186,7 @@ async function openParts(given: Given, onFirstKey?: (key: string) => void) {
     onRefusalsLost: (err) => log.error({ err }, 'Refusals could not be stored'),
   });
   opened.onClose(() => receiver.settled());
-  // An imported message already has a Received line, which may exceed the limit of the plan by this much.
+  // An imported message may be larger than the plan allows, because it already has a Received line.
   const budget = new ByteBudget({
     capacity: IN_FLIGHT_BYTES + TRACE_HEADROOM_BYTES,
     largest: plans.largestMessageBytes + TRACE_HEADROOM_BYTES,
@@ -222,7 +221,7 @@ function webhookGuard({ config, overrides }: Given) {
   return { allow, resolve, namesAddresses: config.signupPlan === null };
 }
 
-/** @param onWriting called when a write begins (1) and ends (-1); only by the embedded store */
+/** @param onWriting called by the embedded store when a write begins (1) and ends (-1) */
 async function openStore(
   { config, overrides, clock, log }: Given,
   events: EventBus,
@@ -362,7 +361,6 @@ async function startPop3(parts: Parts, http: Http) {
   return { server, endpoint: { host: config.smtpHost, port } };
 }
 
-/** Starts the sweeper, the delivery of webhooks and the sending of outgoing mail. */
 async function startWorker(parts: Parts): Promise<void> {
   const { config, overrides, hostname, store, clock, log, opened } = parts;
   const sweeping = new AbortController();

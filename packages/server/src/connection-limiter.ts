@@ -15,7 +15,7 @@ interface Limits {
   maxConnectionsPerAddress: number;
 }
 
-/** At most this share of `maxConnections` can be exempt. */
+/** At most this share of `maxConnections` can be exempt from being counted. */
 const EXEMPT_SHARE = 0.5;
 
 /**

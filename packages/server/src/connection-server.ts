@@ -6,7 +6,7 @@ import { type Logger, oncePerMinute } from './log.ts';
 interface ServedConnection {
   /** Enforces time limits; called every second. @param now monotonic milliseconds */
   watch(now: number): void;
-  /** Ends the connection, after what it is receiving or sending. */
+  /** Ends the connection when it has finished what it is receiving or sending. */
   leave(): void;
   /** Ends the connection at once. */
   cut(): void;

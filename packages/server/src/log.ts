@@ -105,7 +105,7 @@ export function writeToFile(descriptor: number): WriteLog {
   return (text, done) => writeRest(Buffer.from(isCut ? `\n${text}` : text), done);
 }
 
-/** JSON lines. `redact` is a second defence: never log bodies, credentials or full webhook URLs. */
+/** Creates a logger of JSON lines. Never log bodies, credentials or full webhook URLs: `redact` is a second defence. */
 export function createLog(level: LogLevel, output: LogOutput = new LogOutput(writeToFile(1))): Logger {
   return pino(
     {

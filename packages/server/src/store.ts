@@ -61,7 +61,7 @@ const operations = {
  * deletion in steps continues), or `outcome_unknown` if the whole write may have taken effect (HTTP 503, SMTP 451).
  */
 export interface Store extends Calls<typeof operations> {
-  /** Grows with every write; with `of`, not if only messages change. Null if other processes write too. */
+  /** Grows with every write (with `of`: unless only messages change). Null if other processes write too. */
   generation(of?: 'inboxes'): number | null;
   /** @throws AppError `unavailable` if the storage is not writable, `storage_damaged` if damage was found before */
   ping(): Promise<void>;

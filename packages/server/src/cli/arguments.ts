@@ -15,7 +15,6 @@ export interface Edge {
   /** Reads a line of standard input. At a terminal, prints `question` first. */
   readLine(question: string): Promise<string>;
   onStep(text: string): void;
-  /** Opens the store; works while a server runs. */
   openStore(config: Config): Promise<Store>;
 }
 
@@ -49,7 +48,7 @@ export class ArgumentError extends Error {
 
 /** Also rejects a name in the form of an account id, because commands accept names and ids. */
 export async function readName(text: string): Promise<string> {
-  // Imported dynamically, because these are 400 modules and the server loads this file too.
+  // Imported dynamically: these are 400 modules, and the server, which loads this file too, does not need them.
   const [{ CreateKey }, { Value }] = await Promise.all([
     import('@mayfly/client/contract'),
     import('typebox/value'),

@@ -13,7 +13,6 @@ const MAX_LINE = 998;
 /** The server rejected a command; the message is its reply. */
 export class SmtpRejection extends Error {
   override readonly name = 'SmtpRejection';
-  /** The rejected recipient; null for other commands. */
   readonly recipient: string | null;
 
   constructor(reply: string, recipient: string | null) {

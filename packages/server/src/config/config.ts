@@ -153,7 +153,6 @@ function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signupPlan }: Partial
   return problems;
 }
 
-/** PEM certificate and key of SMTP and POP3. */
 export const certificateOf = ({
   smtpTlsCert: cert,
   smtpTlsKey: key,

@@ -14,7 +14,6 @@ const SESSION = '/console/session';
 export function sessionRoutes(app: App, { options, deps, held }: RouteContext): void {
   const { store, clock, signInCodes } = deps;
 
-  /** Creates a session with the rights and lifetime of a live credential, and replies with its cookie. */
   const open = async (
     request: FastifyRequest,
     reply: FastifyReply,

@@ -28,7 +28,6 @@ import type { ResponseCache } from './response/etag.ts';
 export interface SmtpEndpoint {
   host: string;
   port: number;
-  /** Null without implicit TLS. */
   tlsPort: number | null;
 }
 
@@ -41,7 +40,6 @@ export interface HttpDeps {
   events: EventBus;
   /** Resolves when every SMTP refusal before this call can be read from the store. */
   refusalsWritten(): Promise<void>;
-  /** Endpoint of the SMTP server of this process; null if there is none. */
   smtp?: SmtpEndpoint | null;
   visits?: SmtpClients | null;
   receivesAll?: boolean;

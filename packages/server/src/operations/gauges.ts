@@ -16,7 +16,7 @@ export interface DiskFigures {
 
 export async function measureDisk(path: string): Promise<DiskFigures> {
   const { blocks, bavail, bsize } = await statfs(path);
-  // SQLite creates the log with the first write, and removes it at the last close.
+  // SQLite creates the write-ahead log with the first write, and removes it at the last close.
   const sizes = [path, `${path}-wal`].map((file) =>
     stat(file)
       .then(({ size }) => size)

@@ -43,7 +43,6 @@ export class RateLimit {
     this.#clock = clock;
   }
 
-  /** @returns null if the rate is unlimited */
   take(key: string, rate: Rate): Taken | null {
     if (!limitsRate(rate)) return null;
     const now = this.#clock.monotonic();
@@ -185,7 +184,6 @@ export function createAdmission({ plans, rate, usage, clock }: AdmissionDeps) {
       if (isFree) refund(admitted);
     },
 
-    /** Refunds the request if its response is free: 304, 429 or 5xx. */
     settle(admitted: Admitted, status: number): void {
       if (status === 304 || status === 429 || status >= 500) refund(admitted);
     },

@@ -46,7 +46,7 @@ export function sessionSecret(request: FastifyRequest, publicUrl: string | null)
   return secret;
 }
 
-/** @throws AppError `cross_site_request` if another site may be the cause: browsers add cookies to its requests too */
+/** @throws AppError `cross_site_request` if another site may have caused the request: browsers add cookies to it */
 export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl: string | null): void {
   const { origin, 'sec-fetch-site': site } = headers;
   if (SAFE_METHODS.has(method)) {
@@ -188,7 +188,7 @@ export function assertLocal(
 function assertNoProxy(headers: FastifyRequest['headers'], httpVersion: string): void {
   const field = Object.keys(headers).find((name) => PROXY_FIELD.test(name));
   if (field) throw refused(`with the header "${field}" of a proxy`);
-  // By default, nginx sends HTTP/1.0 and no header that proxies add.
+  // As a proxy, nginx by default sends HTTP/1.0, and no header that identifies a proxy.
   if (httpVersion === '1.0') throw refused('over HTTP/1.0, as proxies send it,');
 }
 

@@ -197,7 +197,7 @@ export function finishResponses(app: App, { admission, held }: RouteContext): vo
   });
 }
 
-/** Counts the bytes of responses that clients have not read yet. The limit per account is a third of that of the process. */
+/** Counts response bytes that clients have not read yet. An account may have a third of the limit of the process. */
 class ResponseBudget {
   readonly #byAccount = new Map<string, number>();
   #total = 0;

@@ -73,7 +73,6 @@ export class HeldRequests {
     }
   }
 
-  /** Aborts all held requests. Later requests are aborted when they start. */
   release(): void {
     this.#released = true;
     for (const { controller } of this.#held) controller.abort(serverStopping());
@@ -98,7 +97,7 @@ export class HeldRequests {
   }
 
   async #isGood({ asking, accountId }: Held): Promise<boolean> {
-    // Requests with a read token end when their inbox does (an event), so only the account is checked.
+    // An event of the inbox ends the requests with its read token, so only the account is checked here.
     if (!asking) return accountId === null || (await this.#deps.store.accounts.find(accountId)) !== undefined;
     try {
       await this.#guard.check({ ...asking, access: 'account:read', inboxId: undefined });

@@ -12,7 +12,7 @@ export async function admitTranslated(
   const { origin, 'sec-fetch-site': site } = request.headers;
   if (isDevKey(authorization))
     assertLocal(request, options.publicUrl, options.devKey === 'open' ? (options.hosts ?? []) : null);
-  // A browser adds a stored password to requests of any page.
+  // Check the origin, because a browser adds a stored password to requests of any page.
   else if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
   const asking = { authorization, access: 'any', inboxId: undefined } as const;
   request.caller = await guard.check(asking, (account, key) => admission.admit(request, account, key, false));

@@ -168,7 +168,6 @@ export function unsupportedMediaType(given: string | undefined, accepted: readon
   return new AppError('unsupported_media_type', message);
 }
 
-/** @param empty makes the error for an empty body */
 export function bodyStream(
   request: FastifyRequest,
   accepts: readonly string[],

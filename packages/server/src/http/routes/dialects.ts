@@ -49,7 +49,6 @@ function bearerOf(authorization: string): string {
   return `Bearer ${password.join(':') || user}`;
 }
 
-/** Seconds that a request for a list may wait. */
 function waitOf({ headers, query }: FastifyRequest): number {
   const given = (query as { wait?: string }).wait ?? headers['x-wait'] ?? '0';
   const seconds = /^\d{1,3}$/.test(String(given)) ? Number(given) : Number.NaN;
