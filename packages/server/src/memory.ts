@@ -13,9 +13,7 @@ export function giveBackMemoryLater(): void {
   void sleep(SETTLE_MS, undefined, { ref: false }).then(collect);
 }
 
-/**
- * Size of V8's young generation in a worker thread. The default is ten times this, but objects of a batch die early.
- */
+/** V8's young generation in a worker thread, MiB. The default is ten times this, but objects of a batch die early. */
 export const YOUNG_HEAP_MB = 12;
 
 // Memory of large mails is freed explicitly: V8 lets 64 MB of unreachable buffers accumulate in each thread.
