@@ -84,8 +84,8 @@ export const anyAddress = (domain: string, localPart = newLocalPart): Wanted => 
 });
 
 /**
- * All addresses of the account's own domain, or of a new sub-domain of a shared domain. The sub-domain is a single
- * label, because mail is accepted only one label below a shared domain.
+ * The address of a catch-all inbox is on the account's own domain, or on a new sub-domain of a shared domain.
+ * The sub-domain is a single label, because mail is accepted only one label below a shared domain.
  */
 async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const why = '"catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.';
@@ -133,7 +133,7 @@ export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Prom
   return chosen(chosenLocalPart(address.slice(0, at), '/address'), served);
 }
 
-/** Calls `attempt`, with other random addresses while it throws AppError `address_taken`. */
+/** Calls `attempt`. If random addresses are wanted, calls it again with another one after `address_taken`. */
 export async function onFreeAddress<T>(
   wanted: Pick<Wanted, 'parts' | 'isRandom'>,
   attempt: (parts: AddressParts) => Promise<T>,
@@ -149,8 +149,8 @@ export async function onFreeAddress<T>(
 }
 
 /**
- * The inbox address for mail to `text`: lower case, without a tag. A space is read as `+`, which URLs must encode: an
- * unquoted local part cannot contain a space. @throws AppError `invalid_request` unless `text` is one address
+ * The inbox address for mail to `text`: lower case, without a tag. A space is read as `+`, because a `+` that
+ * a URL does not encode arrives as a space. @throws AppError `invalid_request` unless `text` is one address
  */
 export function addressOf(text: string): string {
   const options = { smtputf8: true };

@@ -54,9 +54,9 @@ export function repeatableRequest(header: string | undefined, body: unknown): Re
 const DEFAULT_TTL_MINUTES = 60;
 
 export interface Extras {
-  /** A request with the idempotency key of an earlier one returns the inbox of that one. */
+  /** If a request repeats an idempotency key, it gets the inbox of the first request. */
   repeat?: RepeatableRequest | null;
-  /** Stored messages that become the first of the inbox; `begunAt` is when storing began. */
+  /** Staged mails that become the first messages of the inbox; `begunAt` is when the import began. */
   staged?: Omit<StagedMails, 'now'> & { begunAt: number };
   replayMs?: number;
 }
@@ -117,7 +117,7 @@ export function lifetimeOfNew({ ttlMinutes }: CreateInbox, { maxTtlMinutes }: Pl
   return lifetime(ttlMinutes ?? Math.min(DEFAULT_TTL_MINUTES, maxTtlMinutes), maxTtlMinutes, planName);
 }
 
-/** Rejects a lifetime beyond the plan instead of shortening it: a test would not expect the earlier end. */
+/** Rejects a lifetime beyond the plan. A shorter one would end the inbox before a test expects it. */
 export function lifetime(ttlMinutes: number, maximum: number, planName: string): number {
   if (ttlMinutes >= 1 && ttlMinutes <= maximum) return ttlMinutes;
   throw invalidField(
@@ -126,7 +126,7 @@ export function lifetime(ttlMinutes: number, maximum: number, planName: string):
   );
 }
 
-/** @param plan of the account of the inbox @param domains shared by all accounts, the default first */
+/** @param plan of the account of the inbox @param domains of all accounts, with the default first */
 export function toInbox(inbox: InboxRecord, plan: Plan, domains: readonly string[]): Inbox {
   const { id, address, kind, domain, labels, ttlMinutes, messageCount, lastReceivedAt, replay } = inbox;
   const isNumber = kind === 'address' && domain === domains[0];
@@ -144,7 +144,7 @@ export function toInbox(inbox: InboxRecord, plan: Plan, domains: readonly string
   };
 }
 
-/** Identifies the sink among the inboxes of its account; no other inbox may have this label. */
+/** Marks the sink: the inbox for mail that no other inbox takes. No other inbox may have this label. */
 const SINK_LABELS = { mayfly: 'sink' };
 
 const hasSinkLabel = (labels: Record<string, string>): boolean => labels.mayfly === SINK_LABELS.mayfly;
@@ -155,8 +155,8 @@ export function withoutSinkLabel(labels: Record<string, string>): Record<string,
 }
 
 /**
- * Creates the sink in the first account unless it exists, also if several processes start at once.
- * @param domain of the sink's own address: `sink@DOMAIN`, or another local part if an older inbox has that
+ * Creates the sink in the first account unless there is one. Several processes may call it at once.
+ * @param domain of the sink's own address: `sink@DOMAIN`, or a random local part if that address is taken
  */
 export async function ensureSink(store: Pick<Store, 'accounts' | 'inboxes'>, domain: string, now: number) {
   const localParts = ['sink'];
@@ -175,7 +175,7 @@ async function createSink(store: Pick<Store, 'accounts' | 'inboxes'>, parts: Add
     kind: 'sink' as const,
     ...parts,
     labels: SINK_LABELS,
-    // The token is dropped: the sink is read with API keys of the account.
+    // No client gets this token: the sink is read with API keys of the account.
     tokenHash: hashCredential(newCredential('mft')),
     ttlMinutes: 0,
     ...{ createdAt: now, expiresAt: PERMANENT_UNTIL, maxExpiresAt: PERMANENT_UNTIL },

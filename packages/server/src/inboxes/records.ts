@@ -3,13 +3,13 @@ import { DAY_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
 import { quoted } from '../text/nearest.ts';
 
-/** An inbox is reported as expired for this long after its end, then as unknown. */
+/** After its end, an inbox is reported as expired for this long, and as unknown later. */
 export const TOMBSTONE_MS = DAY_MS;
-/** An address is reserved for the account for this long after its inbox ends: late mail must not reach others. */
+/** After its inbox ends, an address is reserved for the account, so that no other account gets late mail. */
 export const ADDRESS_QUARANTINE_MS = 7 * DAY_MS;
-/** Expiry of the sink: the last time that RFC 3339 can represent, so comparisons find it in the future. */
+/** Expiry of the sink: the last time that RFC 3339 can represent. */
 export const PERMANENT_UNTIL = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-/** Newest messages that the sink keeps, as many as an inbox of the largest plan. */
+/** The sink keeps this many of its newest messages, as many as an inbox of the largest plan. */
 export const SINK_MESSAGES = 10_000;
 export const IDEMPOTENCY_MS = DAY_MS;
 
@@ -33,7 +33,7 @@ export interface NewInbox {
   createdAt: number;
   expiresAt: number;
   maxExpiresAt: number;
-  /** When the last message of its replay is due; undefined without a replay. */
+  /** When the last message of the inbox's replay is due; undefined without a replay. */
   replayUntil?: number;
 }
 
@@ -52,7 +52,7 @@ export interface InboxRecord extends Omit<NewInbox, 'tokenHash' | 'replayUntil'>
 export interface IdempotentRequest {
   keyHash: string;
   bodyHash: string;
-  /** Random; stored so that the same read token can be derived again. */
+  /** Random; stored so that a repeated request gets the same read token. */
   nonce: string;
 }
 
@@ -63,15 +63,15 @@ export interface CreatedInbox {
 }
 
 export interface StagedMails {
-  /** The name under which they are stored; see `messages.stage`. */
+  /** The name under which the mails are stored; see `messages.stage`. */
   stage: string;
-  /** Sources with their RCPT addresses; an empty list means the address of the inbox. */
+  /** Sources with their RCPT addresses. An empty list stands for the address of the inbox. */
   mails: { source: number; rcptTo: string[] }[];
-  /** Time of the creation; `createdAt` of the inbox is when storing the mails began. */
+  /** When the inbox is created. `createdAt` of the inbox is earlier: when the import began to store mails. */
   now: number;
 }
 
-/** Which inbox has an address, or all addresses of a domain: a live one, or one in quarantine. */
+/** The inbox that has an address, or all addresses of a domain. `live` is undefined in quarantine. */
 export interface Occupancy {
   inboxId: string | null;
   live: AddressedInbox | undefined;
@@ -106,7 +106,7 @@ export function liveInbox(inbox: InboxRecord | undefined, now: number, id: strin
   throw new AppError('inbox_expired', message, { expiredAt });
 }
 
-/** For a held request, whose inbox was live when it began: a missing inbox was deleted since. */
+/** As {@link liveInbox}, for a held request. A missing inbox was deleted after the request began. */
 export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
   if (inbox) return liveInbox(inbox, now, id);
   throw new AppError(
@@ -115,10 +115,7 @@ export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: 
   );
 }
 
-/**
- * Throws the error for an inbox that may have ended meanwhile.
- * @throws AppError `inbox_expired` or `not_found` if it did, else `missing`
- */
+/** @throws AppError `inbox_expired` or `not_found` if the inbox has ended meanwhile, otherwise `missing` */
 export async function throwEnded(
   inboxes: { find(accountId: string, id: string, now: number): Promise<InboxRecord | undefined> },
   { accountId, id }: Pick<InboxRecord, 'accountId' | 'id'>,
@@ -129,7 +126,7 @@ export async function throwEnded(
   throw missing;
 }
 
-/** For changes of an inbox's lifetime and its deletion. @throws AppError `permanent_inbox` for the sink */
+/** Called before an inbox ends or its lifetime changes. @throws AppError `permanent_inbox` for the sink */
 export function assertNoSink({ kind }: InboxRecord): void {
   if (kind !== 'sink') return;
   throw new AppError(

@@ -30,11 +30,11 @@ const OCTETS = 'application/octet-stream';
 const wantsOctets = (accept = ''): boolean =>
   accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
 
-/** ETag of a message. Of a stored message only readAt and tags can change, so its content need not be hashed. */
+/** ETag of a message. Only `readAt` and `tags` of a stored message can change, so no content is hashed. */
 const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
   contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
 
-/** Of tags that differ only in case, the first. */
+/** Keeps the first of several tags that differ only in case. */
 const onceEach = (tags: readonly string[]): string[] =>
   [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
 
@@ -63,7 +63,7 @@ export function messageRoutes(
         const message = await findMessage(store, inbox, messageId, clock.now());
         const tag = markedTag(message, include);
         if (!include && !message.isPartial) return { json: JSON.stringify(toMessage(message, base)), tag };
-        // The contents of attachments are not included when the whole message is parsed again.
+        // A partial message has no attachment contents, because its whole mail is parsed for the response.
         const json = await held.hold(reply, (signal) =>
           message.isPartial
             ? contents.json(message, base, signal, include ? { truncated: true } : {})
@@ -173,9 +173,9 @@ export function messageRoutes(
   });
 }
 
-/** Decoded bytes in one response; other attachments are downloaded one by one. */
+/** Limit of decoded attachment bytes in one response. Clients download the other attachments one by one. */
 const MAX_INCLUDED_BYTES = 8 * 1024 * 1024;
-/** Bytes encoded in one turn of the event loop: about half a millisecond. */
+/** Bytes that are encoded before yielding to the event loop: about half a millisecond. */
 const BYTES_PER_TURN = 256 * 1024;
 
 function includedCount(attachments: readonly Attachment[]): number {
@@ -187,7 +187,7 @@ function includedCount(attachments: readonly Attachment[]): number {
   return end < 0 ? attachments.length : end;
 }
 
-/** Includes attachments up to the limits. @throws AppError `not_found` if the message ends; the reason of `signal` */
+/** @throws AppError `not_found` if the message is deleted or expires; the abort reason of `signal` */
 async function messageWithAttachments(
   message: FullMessageRecord,
   base: string,

@@ -12,11 +12,11 @@ import { isMediaType } from '../mail/mime/parameters.ts';
 import { quoted } from '../text/nearest.ts';
 import { type AttachmentContent, findMessage, type SourceRange } from './contents.ts';
 
-/** HTML or SVG of a mail must never run with the origin of this server, even if a browser opens it. */
+/** Scripts in HTML or SVG of a mail must never run with the origin of this server. */
 const SANDBOX = "sandbox; default-src 'none'";
 const ACCEPT_RANGES = Type.String({ description: '`bytes`.' });
 const CONTENT_RANGE = Type.String({ description: 'The range and the total number of bytes.' });
-/** The type of the attachment, or `application/octet-stream` if the mail names none. */
+/** Media type of the attachment, or `application/octet-stream` if the mail does not name one. */
 const ANY_TYPE = ['application/octet-stream', '*/*'];
 
 const RangeHeaders = Type.Object({
@@ -88,7 +88,7 @@ const forDownload = ({ contentType, filename, id }: MailAttachment) => ({
 
 const SINGLE = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/i;
 
-/** RFC 9110 section 14.2. Anything but one range of bytes is ignored, as the RFC allows. @param size of the whole */
+/** Parses a Range header (RFC 9110 section 14.2). Only a single range of bytes is supported. */
 function byteRange(header: string | undefined, size: number): SourceRange | 'whole' | 'unsatisfiable' {
   const [matched, from, to, suffix] = SINGLE.exec(header?.trim() ?? '') ?? [];
   if (matched === undefined) return 'whole';
@@ -102,19 +102,19 @@ function byteRange(header: string | undefined, size: number): SourceRange | 'who
   return { start, end: to ? Math.min(Number(to) + 1, size) : size };
 }
 
-/** File systems allow 255 bytes. */
+/** Maximum characters of a file name. File systems allow 255 bytes. */
 const MAX_NAME = 150;
-/** Controls, separators, direction marks and unpaired surrogates. */
+/** Control characters, separators, direction marks, unpaired surrogates, and what Windows forbids. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
 
-/** RFC 8187 section 3.2.1: everything but attr-char is percent-encoded. */
+/** Percent-encodes all characters but attr-char (RFC 8187 section 3.2.1). */
 const encoded = (text: string): string =>
   encodeURIComponent(text).replaceAll(
     /['()*]/g,
     (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
-/** RFC 6266: the file name in ASCII for old clients, and in full. Unsafe characters are replaced. */
+/** Contains the file name in ASCII for old clients, and in full (RFC 6266). */
 function contentDisposition(filename: string): string {
   const [...letters] = filename.replaceAll(UNSAFE, '_');
   const name =

@@ -1,13 +1,13 @@
 import type { ReadingOf } from '../reading/sql.ts';
 import type { NewMail, Placed } from './records.ts';
 
-/** Items of a batch. Larger batches take longer, and an item costs the same in them. */
+/** Maximum items of a batch. A larger batch takes longer and does not lower the cost per item. */
 const MAX_BATCH = 128;
-/** Bytes of a batch: about 10 ms of writing, for which other writes wait. A larger item is a batch of its own. */
+/** Maximum bytes of a batch: other writes wait for 10 ms. A larger item forms its own batch. */
 const MAX_BYTES = 2 * 1024 * 1024;
-/** Offered items while the store is slow or down; more are dropped. */
+/** `offer` drops items while this many are queued, because the store is slow or down. */
 const MAX_OFFERED = 1_000;
-/** Mails up to this size do not wait behind larger ones. */
+/** Mails up to this size do not wait for larger ones. */
 const SMALL_BYTES = 64 * 1024;
 
 interface Waiting<Item, Result> {
@@ -17,10 +17,10 @@ interface Waiting<Item, Result> {
 }
 
 interface BatcherOptions<Item> {
-  /** Delays the first write after an idle time, so that more items share it. {@link Batcher.flushed} aborts the signal. */
+  /** Delays the first write after an idle time, so that more items share it. `flushed` aborts the signal. */
   pause?(signal: AbortSignal): Promise<void>;
   bytesOf?(item: Item): number;
-  /** True if one item may have caused the error: each is then retried alone. Else all waiting items fail as well. */
+  /** True if one item may have caused the error: each is then retried alone. Else all waiting items fail. */
   mayDependOnItem?(error: unknown): boolean;
   onLost?(error: unknown): void;
 }
@@ -33,7 +33,7 @@ export class Batcher<Item, Result> {
   #idle: Promise<void> | undefined;
   #pausing = new AbortController();
 
-  /** @param write returns one result per item, in the same order; offered items need none */
+  /** @param write returns one result per item, in the same order; needs none for items of `offer` */
   constructor(write: (items: Item[]) => Promise<readonly Result[]>, options: BatcherOptions<Item> = {}) {
     this.#write = write;
     this.#options = options;
@@ -104,8 +104,8 @@ interface Call {
 const sizeOf = ({ mails }: Call): number => mails.reduce((sum, { raw }) => sum + raw.byteLength, 0);
 
 /**
- * Group commit: calls that arrive while a batch is written become the next one. Small messages do not share batches with
- * large ones; both are written at the same time.
+ * Group commit: calls that arrive during a write form the next batch. Small and large mails are in separate
+ * batches, which are written concurrently.
  */
 export function createMailBatcher(addBatch: AddBatch, mayDependOnItem: (error: unknown) => boolean) {
   const write = async (calls: Call[]): Promise<Placed[][][]> => {
@@ -127,7 +127,7 @@ export function createMailBatcher(addBatch: AddBatch, mayDependOnItem: (error: u
   };
 }
 
-/** Calls that arrive during a write share the next one, whose result the first of them gets. */
+/** Calls that arrive during a write share the next write. The first of them gets its result, the others 0. */
 export function batched(keep: Keep): Keep {
   const batcher = new Batcher<ReadingOf[], number>(
     async (calls) => {

@@ -18,7 +18,7 @@ import type { FullMessageRecord, MessageRecord } from './records.ts';
 
 type Admitted = Pick<InboxRecord, 'id' | 'accountId'>;
 
-/** @throws AppError `not_found` for the message, or the error of an inbox that has ended since the request was admitted */
+/** @throws AppError `not_found` for the message, or the error for an inbox that has ended meanwhile */
 export const throwMissing = (
   inboxes: Pick<Store['inboxes'], 'find'>,
   inbox: Admitted,
@@ -42,14 +42,14 @@ interface RawDeps {
 }
 type Source = Pick<MessageRecord, 'inboxId' | 'id'>;
 
-/** Offsets in the raw source or in an attachment; `end` is exclusive. */
+/** Byte offsets in the raw source or in an attachment; `end` is exclusive. */
 export interface SourceRange {
   start: number;
   end: number;
 }
 
 /**
- * Reads only the needed pieces, one in each turn of the event loop.
+ * Reads only the stored pieces that contain the range, one in each turn of the event loop.
  * @throws AppError `not_found` if the message is deleted or expires before the last piece is read
  */
 export async function* rawPieces(
@@ -63,13 +63,13 @@ export async function* rawPieces(
     const offset = at - piece * RAW_PIECE_BYTES;
     const part = bytes?.subarray(offset, offset + end - at);
     if (!part || part.length === 0) throw notFound('message', id);
-    // The consumer may free the memory of the part.
+    // Read the length before `yield`, because the consumer may free the memory.
     at += part.length;
     yield part;
   }
 }
 
-/** As {@link rawPieces}, as one array. @throws the reason of `signal` as well */
+/** Reads a range as one array. @throws as {@link rawPieces}, or the abort reason of `signal` */
 async function rawRange(deps: RawDeps, source: Source, range: SourceRange, signal?: AbortSignal) {
   signal?.throwIfAborted();
   const whole = new Uint8Array(range.end - range.start);
@@ -83,12 +83,12 @@ async function rawRange(deps: RawDeps, source: Source, range: SourceRange, signa
 }
 
 const PADDING = 0x3d;
-/** Four digits are three bytes (RFC 4648 section 4). */
+/** Four base64 digits encode three bytes (RFC 4648 section 4). */
 const GROUP = 4;
 
 /**
- * Decodes base64 piece by piece. Frees the memory of pieces at once, because for many slow clients the garbage collector
- * would free it too late.
+ * Decodes base64 piece by piece. Frees the memory of each piece at once, because with many slow clients the
+ * garbage collector would free it too late.
  * @param itsTurn is awaited before a piece is decoded
  */
 export async function* decodedBase64(
@@ -99,7 +99,7 @@ export async function* decodedBase64(
   for await (const piece of pieces) {
     await itsTurn();
     const bytes = Buffer.concat([rest, piece]);
-    // A driver may return views of a larger buffer.
+    // A database driver may return a view of a larger buffer, which must not be freed.
     if (piece.byteLength === piece.buffer.byteLength) freeIfLarge(piece);
     const end = endOfGroups(bytes);
     const decoded = decodeBase64(bytes.subarray(0, end));
@@ -110,7 +110,7 @@ export async function* decodedBase64(
   yield decodeBase64(Buffer.from(rest));
 }
 
-/** The length without the digits of an incomplete last group. Padding completes a group wherever it is. */
+/** The length up to the last complete group of digits. Padding always completes a group. */
 function endOfGroups(bytes: Buffer): number {
   let digits = 0;
   for (let at = bytes.lastIndexOf(PADDING) + 1; at < bytes.length; at++)
@@ -126,7 +126,7 @@ export interface AttachmentContent {
   read(range: SourceRange): Buffer | Readable;
 }
 
-/** @throws Error if there are fewer bytes: a short response must not look complete */
+/** Yields the bytes of a range. @throws Error if some are missing: a short response must not look complete */
 async function* cut(pieces: AsyncIterable<Buffer>, { start, end }: SourceRange): AsyncGenerator<Buffer> {
   let position = 0;
   for await (const piece of pieces) {
@@ -138,16 +138,16 @@ async function* cut(pieces: AsyncIterable<Buffer>, { start, end }: SourceRange):
   throw new Error('an attachment has fewer bytes than its size says');
 }
 
-/** Mails of up to 50 MiB that are parsed concurrently, at most two of one account. */
+/** Mails of up to 50 MiB that are parsed concurrently. At most two of them belong to the same account. */
 const MAX_WHOLE_MAILS = 3;
 
 export type Contents = ReturnType<typeof createContents>;
 
 /**
- * What is not stored of a message, from its raw source. Whole mails are parsed on workers; an abort rejects with the
- * reason of `signal`.
- * @throws AppError `not_found` if the attachment does not exist, or the message is deleted or expires; `unavailable` if the
- *   worker was terminated
+ * Derives what is not stored of a message from its raw source. Whole mails are parsed on worker threads; an
+ * abort rejects with the reason of `signal`.
+ * @throws AppError `not_found` if the attachment does not exist, or the message is deleted or expires;
+ * `unavailable` if the worker was terminated
  */
 export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }) {
   const { parsing } = deps;
@@ -177,7 +177,7 @@ export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }
     });
   }
 
-  /** `use` may transfer the raw source. */
+  /** `use` may transfer the memory of the raw source to another thread. */
   function withSource<T>(
     message: FullMessageRecord,
     signal: AbortSignal,
@@ -192,7 +192,6 @@ export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }
   return {
     readAttachment,
 
-    /** Large attachments are read piece by piece while they are sent. */
     async openAttachment(
       message: FullMessageRecord,
       { id, size }: MailAttachment,
@@ -221,7 +220,7 @@ export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }
       return { ...message, content: { ...message.content, attachments }, index };
     },
 
-    /** JSON of the full message. @param base of its URLs @param fields added to it */
+    /** JSON of the full message. @param base URL of the server @param fields are added to the JSON */
     async json(
       message: FullMessageRecord,
       base: string,

@@ -3,10 +3,10 @@ import { AppError } from '../errors.ts';
 import { MAX_TIME, timeOfId } from '../ids.ts';
 import { quoted } from '../text/nearest.ts';
 
-/** Enough to detect a mistyped cursor, or one of another inbox. The hash needs no secret. */
+/** Length of the hash that detects mistyped cursors and cursors of other inboxes. It needs no secret. */
 const BINDING_LETTERS = 11;
 const CURSOR = /^a?cur_([0-9a-z]{1,11})_[\w-]{11}$/;
-/** Numbers in this range are probably seconds: as milliseconds they are days of early 1970, as seconds days since 2001. */
+/** A number in this range is probably in seconds (2001 to 2286). In milliseconds: early 1970. */
 const SECONDS_FROM = 1e9;
 const SECONDS_UNTIL = 1e10;
 
@@ -25,24 +25,24 @@ function encode(prefix: string, of: string, place: number): string {
   return `${prefix}_${digits}_${binding.slice(0, BINDING_LETTERS)}`;
 }
 
-/** @param encoded returns the cursor of a place @returns undefined for a cursor that does not belong to it */
+/** @param encoded makes the cursor of a place @returns undefined if `encoded` did not make `cursor` */
 function decode(cursor: string, encoded: (place: number) => string): number | undefined {
   const place = Number.parseInt(CURSOR.exec(cursor)?.[1] ?? '', 36);
   return Number.isSafeInteger(place) && encoded(place) === cursor ? place : undefined;
 }
 
-/** Cursor after all messages up to `receivedAt`, epoch milliseconds; 0 for none. */
+/** Cursor after all messages up to `receivedAt` (epoch milliseconds). 0 is before the first message. */
 export const cursorAt = (inboxId: string, receivedAt: number): string =>
   encode('cur', `cursor ${inboxId}`, receivedAt);
 
-/** Cursor after all messages of an account up to a place in their order; 0 for none. */
+/** Cursor after all messages of an account up to an `accountOrder`. 0 is before the first message. */
 export const accountCursorAt = (accountId: string, order: number): string =>
   encode('acur', `account cursor ${accountId}`, order);
 
 const orderOfCursor = (accountId: string, cursor: string): number | undefined =>
   decode(cursor, (order) => accountCursorAt(accountId, order));
 
-/** Undefined for anything else, such as February 30, which `Date` would accept. */
+/** @returns epoch milliseconds; undefined for invalid times such as February 30, which `Date` would accept */
 export function timeOfRfc3339(text: string): number | undefined {
   const [, date, hours, minutes, seconds, fraction = '', offset] = RFC3339.exec(text) ?? [];
   if (date === undefined || offset === undefined) return undefined;
@@ -50,12 +50,12 @@ export function timeOfRfc3339(text: string): number | undefined {
   if (Number.isNaN(day.getTime()) || !day.toISOString().startsWith(date)) return undefined;
   // An unencoded plus in a query string is decoded as a space.
   const zone = offset.toUpperCase().replace(' ', '+');
-  // Truncated, not rounded: a message of the same millisecond is not newer.
+  // Truncate, because rounding up would exclude messages of the next millisecond.
   const millis = fraction.slice(0, 3).padEnd(3, '0');
   return Math.max(0, Date.parse(`${date}T${hours}:${minutes}:${seconds}.${millis}${zone}`));
 }
 
-/** The place in the account's order for which `before` stands. @throws AppError `invalid_request` for anything but a cursor of this account */
+/** Decodes `before` to an `accountOrder`. @throws AppError `invalid_request` for other cursors */
 export function placeOfAccountBefore(accountId: string, before: string): number {
   const order = orderOfCursor(accountId, before);
   if (order !== undefined) return order;
@@ -63,7 +63,7 @@ export function placeOfAccountBefore(accountId: string, before: string): number 
   throw new AppError('invalid_request', message, { errors: [{ path: 'before', message }] });
 }
 
-/** Epoch milliseconds. @param expected what `since` may be, for the error. @throws AppError `invalid_since` */
+/** @param expected describes valid values in the error @returns epoch ms @throws AppError `invalid_since` */
 export function timeOf(since: string, expected = EXPECTED_TIME): number {
   const isNumber = /^\d{1,15}$/.test(since);
   const time = isNumber ? Number(since) : timeOfRfc3339(since);
@@ -86,7 +86,7 @@ export function placeOfAccountSince(accountId: string, since: string): { order: 
   return { time: timeOf(since, EXPECTED_OF_ACCOUNT) };
 }
 
-/** Epoch milliseconds; messages with a later `receivedAt` are newer. @throws AppError `invalid_since` */
+/** @returns epoch milliseconds; newer messages have a later `receivedAt` @throws AppError `invalid_since` */
 export function timeOfSince(inboxId: string, since: string): number {
   if (!since.startsWith('cur_')) return timeOfId('msg', since) ?? timeOf(since, EXPECTED);
   const time = decode(since, (place) => cursorAt(inboxId, place));

@@ -85,7 +85,7 @@ function createStreaming({ deps, held, heldDeps, admission }: RouteContext) {
         return writeEvents(raw, followable, heldDeps, signal);
       });
     } catch (error) {
-      // The error for a stream that ended before it began.
+      // If the stream has not begun, the response is a normal error.
       if (!reply.sent) throw error;
       const expected = toAppError(error);
       if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A stream failed');
@@ -106,14 +106,14 @@ function eventText({ message, cursor }: Followed): string {
 const comment = (text: string): string => `: ${text}\n\n`;
 
 /**
- * Sends every message once and in order. The next page is read when the client has taken the last one, which limits its
- * memory. Ends with the signal, or when the client stops reading; it can resume.
+ * Sends every message once and in order. The next page is read only after the client has received the current
+ * one (backpressure). Ends when the signal aborts or the client stops reading; the client can resume.
  * @throws the errors of {@link Followable.next}
  */
 async function writeEvents(raw: ServerResponse, followable: Followable, deps: HeldDeps, signal: AbortSignal) {
   const { clock } = deps;
   let beat = clock.monotonic() + STREAM_QUIET_MS;
-  // An id without data is no event, but lets a client that is disconnected before the first event resume there.
+  // An id without data is not an event, but lets a client resume that disconnects before the first event.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
   /** @returns whether the stream is over */
   const send = async (messages: readonly Followed[]): Promise<boolean> => {
@@ -133,7 +133,7 @@ async function writeEvents(raw: ServerResponse, followable: Followable, deps: He
   });
 }
 
-/** Whether the client has read what was written; false after a timeout or the signal. */
+/** Waits until the client has read what was written. @returns false after a timeout or an abort */
 async function isDrained(raw: ServerResponse, clock: Clock, signal: AbortSignal): Promise<boolean> {
   if (!raw.writableNeedDrain) return true;
   const drained = new AbortController();
@@ -142,7 +142,7 @@ async function isDrained(raw: ServerResponse, clock: Clock, signal: AbortSignal)
   return !raw.writableNeedDrain;
 }
 
-/** Messages in memory for each slow client. */
+/** Messages of a page. Each slow client keeps one page in memory. */
 const PAGE = 50;
 
 interface Followed {
@@ -156,13 +156,13 @@ interface Followable {
   hadMessages: boolean;
   source: ChangeSource;
   /**
-   * The next page, oldest first; a later call continues after it. It is valid until `until` (epoch ms) or a change.
+   * Reads the next page, oldest first. An empty page is valid until `until` (epoch ms) or a change.
    * @throws AppError `inbox_expired` or `not_found` when the inbox has ended
    */
   next(now: number): Promise<{ messages: Followed[]; until: number }>;
 }
 
-/** @param inbox a live one. @param after epoch ms; messages with a later `receivedAt` follow */
+/** @param inbox must be live @param after epoch ms; only messages with a later `receivedAt` are sent */
 function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: number): Followable {
   const { id, accountId } = inbox;
   let place = after;
@@ -179,7 +179,7 @@ function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: num
   };
 }
 
-/** In the order of the commits. @param after a place in the account's order */
+/** Sends messages in the order of their commits. @param after `accountOrder`; only higher ones are sent */
 function followAccount({ store, events }: HeldDeps, accountId: string, after: number): Followable {
   let place = after;
   return {

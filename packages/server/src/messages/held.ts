@@ -9,7 +9,7 @@ import type { CheckRange } from './records.ts';
 type Turns = ReturnType<typeof createTurns>;
 
 /**
- * Shares `slots` among accounts: one account has at most all but one of them, and accounts with queued work take
+ * Shares `slots` fairly: one account uses at most all but one of them, and accounts with queued work take
  * turns. So no account can delay the work of the others for long.
  */
 export function createTurns(slots: number) {
@@ -52,15 +52,15 @@ export function createTurns(slots: number) {
   };
 }
 
-/** Number of cached results at which the cache is cleared. A page of summaries takes about 50 KB. */
+/** The cache is cleared at this number of results. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
-/** Largest page that callers share. A default page reads 51 rows. */
+/** Larger pages are not cached. A page of the default size reads 51 rows. */
 const MAX_SHARED_ROWS = 60;
-/** Steps of searches that run concurrently. One account has at most two, so that others do not wait for it. */
+/** Search steps that run concurrently. One account has at most two, so others need not wait for it. */
 const MAX_SEARCHES = 3;
 /**
- * Held requests that resume in one turn of the event loop, in turns by account. Each takes 50 to 150 µs (a response or
- * a write to a stream), so other requests wait for about half a millisecond.
+ * Held requests that resume in one turn of the event loop. Each takes 50 to 150 µs (a response or a write to
+ * a stream), so other requests wait for about half a millisecond.
  */
 const WAKES_PER_TURN = 5;
 
@@ -97,7 +97,7 @@ export function createHeldDeps(
       if (limit > MAX_SHARED_ROWS) return read(id, range, now);
       return shared(`${name} ${id} ${after} ${before} ${limit}`, () => read(id, range, now));
     };
-  /** Runs a step of a search in the turn of its account. @throws the reason of the signal */
+  /** Runs a search step when it is the account's turn. @throws the abort reason of `signal` */
   const searched = <T>(accountId: string, step: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
     inTurn(accountId, () => {
       signal?.throwIfAborted();
@@ -170,7 +170,7 @@ export async function readUntil<T>(
   signal.addEventListener('abort', resume);
   try {
     for (;;) {
-      // A change during the read ends the wait that follows.
+      // Create the controller before the read, so that a change during the read ends the sleep.
       change = new AbortController();
       const isLast = clock.monotonic() >= deadline;
       const { result, isFinal, until } = await read(clock.now(), isLast);

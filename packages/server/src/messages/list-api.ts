@@ -76,8 +76,8 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
 }
 
 /*
- * The search language of `q`: words, "phrases", and operators with one of them; `-` negates. Other names before a colon
- * are rejected, unless white space, a slash or a backslash follows: `Re:`, `12:30`, `https://…` and `C:\…` are text.
+ * The search language of `q`: words, "phrases", and operators such as `from:ada`; `-` negates. Other names
+ * before a colon are rejected unless white space or a slash follows, as in `Re: x` and `https://…`.
  */
 
 const TEXT_FIELDS: Readonly<Record<string, TextField>> = {
@@ -91,7 +91,7 @@ const STATES: Readonly<Record<string, Readonly<Record<string, Condition>>>> = {
 const VALUES = ['larger', 'smaller', 'before', 'after'] as const;
 const OPERATORS: readonly string[] = [...Object.keys(TEXT_FIELDS), ...Object.keys(STATES), ...VALUES];
 
-/** `-`, the name of an operator, and a phrase or text up to white space. */
+/** Matches an optional `-`, an optional operator, and a phrase or a word. */
 const TERM = new RegExp(
   String.raw`\s*(-(?=\S))?(?:(${OPERATORS.join('|')}|[a-z]+(?:-[a-z]+)*(?=:[^\s/\\])):)?(?:"((?:[^"\\]|\\.)*)"|(\S*))`,
   'gisy',

@@ -22,7 +22,7 @@ import type { AccountMessageRow, MessageRow, SearchScope } from './records.ts';
 
 export interface ListQuery {
   since?: string | undefined;
-  /** In an inbox a message id or a time, in an account `before` of an earlier page. */
+  /** For an inbox, a message id or a time. For an account, `before` of an earlier page. */
   before?: string | undefined;
   limit: number;
   conditions: readonly Condition[];
@@ -32,16 +32,16 @@ export interface ListQuery {
 /** Newest first. */
 export interface MessagePage<Row extends MessageRow = MessageRow> {
   messages: Row[];
-  /** True if older messages match too, or were not read. */
+  /** True if older messages match too or were not searched. */
   hasMore: boolean;
-  /** `receivedAt` of the oldest message that was read if the time was over first; else null. */
+  /** `receivedAt` of the oldest message that was searched, if the search ran out of time; otherwise null. */
   searchedTo: number | null;
   /** Position after the newest message that was read, whether it matched or not. */
   cursor: string;
 }
 
 const SEARCH_MS = SECOND_MS;
-/** Rows per further read of a list without conditions: too many of the first ones were of ended inboxes. */
+/** Rows per further read, if the first read of a list found too few messages of live inboxes. */
 const ROWS_PER_STEP = 500;
 
 type Found<Row extends MessageRow> = Omit<MessagePage<Row>, 'cursor'> & { place: number };
@@ -52,17 +52,17 @@ interface Places {
   before: number;
 }
 
-/** The list of an inbox, whose places are values of `receivedAt`, or of an account, whose places are numbers. */
+/** The messages of an inbox (a place is a `receivedAt`) or of an account (a place is an `accountOrder`). */
 interface Listing<Row extends MessageRow> extends Places {
   source: ChangeSource;
-  /** The newest place, and until when (epoch ms) it is valid without a change. */
+  /** Returns the newest place, which is valid until `until` (epoch ms) unless a message arrives. */
   newest(now: number, isFirst: boolean): Promise<{ place: number; until: number }>;
   find(range: Places): Promise<Found<Row>>;
   placeOf(row: Row): number;
   cursorAt(place: number): string;
 }
 
-/** Reads until `limit` messages match, all are read or the time is over. @throws the reason of `signal` */
+/** Searches until `limit` messages match, none is left or the time is over. @throws the reason of `signal` */
 async function findNewest(
   { clock, store: { messages } }: HeldDeps,
   scope: SearchScope,
@@ -98,16 +98,16 @@ async function findNewest(
 }
 
 /**
- * A page of the messages between two places. The newest place is read before the messages, and places become visible
- * in their order, so every message up to it is visible, and every later commit is above it. This makes cursors exact.
+ * Reads the page after a place. `newest` was read before the messages, and commits become visible in the
+ * order of their places. So all messages up to `newest` are visible, and the cursor skips none.
  */
 async function pageAfter<Row extends MessageRow>(
   { before, find, placeOf, cursorAt }: Listing<Row>,
   after: number,
   newest: number,
 ): Promise<ListedPage<Row>> {
-  // Everything below a visible message is visible, so `newest`, which may be cached and older than the page that
-  // `before` comes from, bounds only pages without it.
+  // `newest` may be cached and older than `before`, so it limits only pages without `before`. A page with
+  // `before` needs no other limit, because all messages below a visible one are visible.
   const range = { after, before: Number.isFinite(before) ? before : newest + 1 };
   const nothing = { messages: [], hasMore: false, place: after, searchedTo: null };
   const found = after >= range.before - 1 ? nothing : await find(range);
@@ -117,7 +117,7 @@ async function pageAfter<Row extends MessageRow>(
   return { ...found, cursor: cursorAt(covered) };
 }
 
-/** Messages that did not match before never will, so each page of a held list begins after the one before. */
+/** A message that did not match never will, so each page of a held request begins after the previous page. */
 async function list<Row extends MessageRow>(
   deps: HeldDeps,
   listing: Listing<Row>,
@@ -135,7 +135,7 @@ async function list<Row extends MessageRow>(
     const newest = await listing.newest(now, last === undefined);
     if (!last || newest.place > seen) {
       const page = await pageAfter(listing, Math.max(after, seen), newest.place);
-      // Keeps the place to continue at if the empty first page ended before the oldest message.
+      // If the search of the first page ran out of time, keep the place where the client can continue.
       const { messages, cursor } = page;
       last = last?.hasMore && !page.hasMore ? { ...last, messages, cursor } : page;
       seen = newest.place;
@@ -159,8 +159,8 @@ function timeOfBefore(before: string | undefined): number {
 type NewestRows = ReturnType<typeof createNewestRows>;
 
 /**
- * All messages after a place, by id and version of the inbox, for clients that poll with a `since` of their own. Without
- * this cache five times fewer of these requests are served (the row "no request like another" of the benchmarks).
+ * Caches all messages after a place, by inbox id and version, for clients that poll with different `since`.
+ * Without it, five times fewer such requests are served (benchmark row "no request like another").
  */
 export const createNewestRows = () =>
   new LRUCache<string, { after: number; rows: MessageRow[] }>({
@@ -168,7 +168,7 @@ export const createNewestRows = () =>
     sizeCalculation: ({ rows }) => rows.reduce((sum, { summary }) => sum + summary.length + 200, 200),
   });
 
-/** Reads up to `limit` rows of a range that ends with the newest message of this version, newest first. */
+/** Returns up to `limit` rows, newest first. The range must end with the newest message of this version. */
 async function newestRows(
   { store: { messages }, clock, newest }: HeldDeps & { newest: NewestRows },
   { id, version }: InboxRecord,
@@ -187,8 +187,8 @@ async function newestRows(
 }
 
 /**
- * @throws AppError `invalid_since`; `invalid_request` for a wrong `before`; `inbox_expired` or `not_found` while it
- *   waits; the reason of `signal`
+ * @throws AppError `invalid_since`; `invalid_request` for a wrong `before`; `inbox_expired` or `not_found` if
+ * the inbox ends during the wait; the abort reason of `signal`
  */
 export async function listMessages(
   deps: HeldDeps & { newest: NewestRows },
@@ -225,7 +225,7 @@ export async function listMessages(
   return shown;
 }
 
-/** The place in the account's order after which `since` begins. @throws AppError `invalid_since` */
+/** The `accountOrder` after which messages are newer than `since`. @throws AppError `invalid_since` */
 export async function placeAfter(
   messages: Pick<Store['messages'], 'placeInAccount'>,
   accountId: string,
@@ -236,7 +236,7 @@ export async function placeAfter(
   return 'order' in place ? place.order : messages.placeInAccount(accountId, place.time);
 }
 
-/** @returns the page with the cursor of its end, null at the last. @throws as {@link listMessages} */
+/** @returns a page; `before` is the cursor of the next older page, or null @throws as {@link listMessages} */
 export async function listAccountMessages(
   deps: HeldDeps,
   accountId: string,
@@ -261,10 +261,10 @@ export async function listAccountMessages(
   return { ...page, before: page.hasMore ? listing.cursorAt(place) : null };
 }
 
-/** Never matches inside a string of the JSON, where quotes are escaped. */
+/** This text cannot occur inside a JSON string, where quotes are escaped. */
 const NO_ATTACHMENTS = '"attachmentCount":0';
 
-/** The same JSON as of `toSummary` of json.ts, built without parsing the stored summary. */
+/** Builds the same JSON as `toSummary` of json.ts without parsing the stored summary. */
 function rowJson(row: MessageRow): string {
   const { id, inboxId, receivedAt, size, summary, readAt, tags, otherRcptTo } = row;
   const time = toTime(receivedAt);
@@ -273,7 +273,7 @@ function rowJson(row: MessageRow): string {
   return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
 }
 
-/** The JSON of rows that several pages show. */
+/** Cached JSON of rows, because several pages contain the same row. */
 const rowTexts = new WeakMap<MessageRow, string>();
 
 function rowText(row: MessageRow): string {

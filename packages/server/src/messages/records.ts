@@ -6,7 +6,7 @@ import type { NewSource } from '../reading/sql.ts';
 
 export interface NewMail extends NewSource {
   checks: boolean;
-  /** Id of its row of `outgoing`. The mail is stored only while that is pending, and completes it. */
+  /** Id of a pending row of the table `outgoing`. The transaction that stores the mail completes the row. */
   outgoing?: string | undefined;
   recipients: NewMailRecipient[];
 }
@@ -14,7 +14,7 @@ export interface NewMail extends NewSource {
 export interface NewMailRecipient {
   inboxId: string;
   accountId: string;
-  /** The RCPT addresses as given, with tags and case. */
+  /** The RCPT addresses as the sender wrote them, with tags and in the original case. */
   rcptTo: string[];
   maxMessages: number;
   /** A full inbox drops its oldest message instead of rejecting the mail. */
@@ -38,12 +38,12 @@ export interface MessageRecord {
   inboxId: string;
   /** Strictly increasing within an inbox, in the order of the commits. */
   receivedAt: number;
-  /** Of the raw source, bytes. */
+  /** Size of the raw source, bytes. */
   size: number;
   /** Approximate size of {@link FullMessageRecord.content} as JSON, bytes. */
   contentBytes: number;
   rcptTo: string[];
-  /** Whether {@link rcptTo} is more than the address of the inbox. */
+  /** True unless {@link rcptTo} is only the address of the inbox. */
   isToOther?: boolean;
   parseError: string | null;
   summary: MailSummary;
@@ -61,7 +61,7 @@ export interface MessageRow {
   summary: string;
   readAt: number | null;
   tags: string;
-  /** Null where it is just the address of the inbox. */
+  /** JSON of the RCPT addresses; null if the only one is the address of the inbox. */
   otherRcptTo: string | null;
 }
 
@@ -75,11 +75,11 @@ export interface SearchScope {
   inboxId?: string;
 }
 
-/** A page of the newest messages. A place is a number in the account's order, or `receivedAt` within one inbox. */
+/** A page of messages. A place is an `accountOrder`, or a `receivedAt` if the scope is one inbox. */
 export interface NewestPage {
-  /** Newest first. Only those of live inboxes; for a search, only matches. */
+  /** Messages of live inboxes, newest first. A search returns only matches. */
   messages: AccountMessageRow[];
-  /** Every message of the range from this place on was read. */
+  /** All messages of the range that are at this place or above it were read. */
   place: number;
   /** `receivedAt` of the message at that place; 0 for an empty range. */
   time: number;
@@ -98,7 +98,7 @@ export interface CheckRange {
 
 export interface CheckedMessage {
   message: MessageRecord;
-  /** Conditions that the message does not meet, with long values cut; empty for a match. */
+  /** Conditions that the message does not meet, with long values truncated; empty for a match. */
   failed: FailedCondition[];
 }
 
@@ -114,10 +114,10 @@ export interface FullMessageRecord extends MessageRecord {
   envelope: Omit<MailEnvelope, 'given'>;
   given?: MailEnvelope['given'];
   authentication: MailAuthentication | null;
-  /** All steps but the commit, whose time is `receivedAt`. */
+  /** All steps of the mail except the commit, whose time is `receivedAt`. */
   trail: Trail;
   content: MailContent;
-  /** The store reads only a part of a large message: bodies may be null or cut, and lists empty. */
+  /** True if a large message is stored only in part: bodies may be null or truncated, and lists empty. */
   isPartial: boolean;
   index: PartIndex | null;
 }

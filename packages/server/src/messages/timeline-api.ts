@@ -68,10 +68,10 @@ export function timelineRoutes(
 }
 
 const MAX_BEFORE = 50;
-/** Recipients of one message that are looked up in a catch-all inbox. */
+/** Maximum recipients of one message for which a catch-all inbox looks up refusals. */
 const MAX_ADDRESSES = 5;
 
-/** Whether the sender retries after a refusal: not after a 5xx reply, unless a fault rule sent it. */
+/** Whether the sender may retry after this refusal. A 5xx reply is final, unless a fault rule sent it. */
 const isDeferred = ({ reply, fault }: Refusal): boolean =>
   fault !== undefined || reply === '' || reply.startsWith('4');
 
@@ -123,11 +123,11 @@ type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;
 
 /** Mails with more hops are regarded as looping (RFC 5321 section 6.3). */
 const MAX_HOPS = 100;
-/** Characters. A header field may be as long as the message. */
+/** Maximum characters of a detail. A header field may be as long as the message. */
 const MAX_DETAIL = 300;
 /** Times in headers are whole seconds, which some programs round up. */
 const TOLERANCE_MS = 1_000;
-/** Steps that may precede the writing of the mail, because senders reuse connections. */
+/** Steps that may precede the Date header of a mail, because senders reuse connections. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);
 /** First steps of mail that got a Received line of this server. */
 const OWN_LINE: ReadonlySet<TrailEvent> = new Set(['connected', 'injected', 'provider-call']);
@@ -148,7 +148,7 @@ interface Facts {
   repliedAt: number | null;
 }
 
-/** In the order in which the events must have happened. */
+/** @returns the events in the order in which they must have happened */
 export function timelineOf(
   message: FullMessageRecord,
   { deliveries, attempts, sent = [], repliedAt }: Facts,
@@ -187,7 +187,7 @@ export function timelineOf(
   }));
 }
 
-/** `ms`: since the last event before it whose time is known; null if one of the times is unknown. */
+/** `ms` is the time since the previous event whose time is known; null if one of the two times is missing. */
 function differences(events: readonly Draft[]): { event: Draft; ms: number | null }[] {
   let previous: number | null = null;
   return events.map((event) => {
@@ -237,7 +237,7 @@ function headerEvents({ content, trail }: FullMessageRecord, arrived: number): D
   return [first, ...received];
 }
 
-/** @param before time of the last earlier header that could be read; null if there is none */
+/** @param before time of the last earlier header with a readable time; null if there is none */
 function noteOf(at: number | null, before: number | null, arrived: number): string | null {
   if (at === null) return 'The time could not be read.';
   if (at > arrived + TOLERANCE_MS) {
@@ -249,7 +249,7 @@ function noteOf(at: number | null, before: number | null, arrived: number): stri
   return null;
 }
 
-/** Details of steps that are not stored with them. */
+/** Texts of steps that are stored without them. */
 const DETAILS: Partial<Record<TrailEvent, (message: FullMessageRecord, detail: string) => string>> = {
   connected: ({ envelope }) => `Connection from ${envelope.remoteAddress}`,
   authenticated: (_, detail) =>

@@ -62,7 +62,7 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       );
       const waitedMs = Math.round(clock.monotonic() - begun) + expectation.waitedMs;
       const explanation = outcome.explanation && toExplanation(outcome.explanation);
-      // The console reads inboxes with waits of 0 seconds, which are not waits of the test run, so they are not recorded.
+      // The console reads inboxes by waits of 0 seconds. They belong to no test, so they are not recorded.
       const waitId =
         request.session === undefined
           ? waitLog.add(inbox, expectation, { ...outcome, waitedMs }, explanation)

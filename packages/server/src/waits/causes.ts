@@ -23,7 +23,7 @@ export interface Facts {
   inbox: InboxRecord;
   seenCount: number;
   commonFailed: readonly FailedCondition[];
-  /** The seen message that is most similar to what was waited for. */
+  /** The seen message that is most similar to the expectation. */
   closest: CheckedMessage | undefined;
   matched: readonly MessageRecord[];
   isComplete: boolean;
@@ -46,7 +46,7 @@ function duration(ms: number): string {
 const before = (at: number, { begun }: Facts, otherwise = ''): string =>
   at < begun ? ` ${duration(begun - at)} before this wait` : otherwise;
 
-/** Constructors of causes. `plain` is the text without quoted mail content. */
+/** Constructors of causes. `plain` is `text` without quotations from mails. */
 const [certain, likely, possible] = CERTAINTIES.map(
   (certainty) =>
     (code: Cause['code'], text: string, plain = text): Cause => ({ code, certainty, text, plain }),

@@ -8,7 +8,7 @@ const isText = (condition: string): boolean => TEXT_CONDITIONS.some((name) => na
 
 /** A value is similar to a condition if it has at least this share of the condition's words. */
 const MIN_LIKENESS = 0.5;
-/** Minimum length of words that are compared with one letter wrong. */
+/** Words of at least this length also match with one wrong letter. */
 const MIN_MISTYPED = 5;
 
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
@@ -33,7 +33,7 @@ const wordsOf = (text: string): string[] =>
 const conditionsOf = (match: Filters): number =>
   Object.values(match).filter((condition) => condition !== undefined).length;
 
-/** Cache shared by all waits that compare the same messages. */
+/** Cache for all waits that compare the same messages. */
 const compared = new WeakMap<MessageRecord, Map<string, { words: Set<string>; loose: string }>>();
 
 function comparedOf(message: MessageRecord, { condition, got }: FailedCondition) {
@@ -49,7 +49,7 @@ function comparedOf(message: MessageRecord, { condition, got }: FailedCondition)
 }
 
 /**
- * The share of the condition's words that occur in the field it names, or in the field that was probably meant (the
+ * The share of the condition's words that occur in its field, or in the field that was probably meant (the
  * preview for subject, the subject for text). 0 below MIN_LIKENESS.
  */
 function likeness(failed: FailedCondition, message: MessageRecord): number {
@@ -94,7 +94,7 @@ const INSTEAD: Record<keyof Filters, (failed: FailedCondition, summary: MessageR
     code: ({ got }, { preview }) => (got === 'no code' ? startOf(preview) : ` has ${quoted(got)}`),
   };
 
-/** @param isOnly true if it is the only seen message, false if it is the closest one of several */
+/** @param isOnly true if it is the only seen message, false if it is the most similar of several */
 export function closestSentence({ message, failed }: CheckedMessage, match: Filters, isOnly: boolean) {
   const [first] = failed;
   if (!first) return '';
@@ -114,10 +114,10 @@ export function closestSentence({ message, failed }: CheckedMessage, match: Filt
 
 /** Texts that look like a regular expression or a file name pattern. */
 const PATTERN = /^\^|\.[*+]|\\[dwsbDWSB.]|\[[^\]]+\][*+]|\(\?[:=!]|^\/.+\/[a-z]*$|^\*|\*$|[^\d\s]\$$/;
-/** RFC 2047 section 2. */
+/** An encoded word (RFC 2047 section 2). */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/i;
 
-/** Why a condition cannot match any message; '' when each of them can. */
+/** Why a condition cannot match any message; '' if all conditions can match. */
 export function impossibleCondition(match: Filters): string {
   for (const name of TEXT_CONDITIONS) {
     const text = match[name];

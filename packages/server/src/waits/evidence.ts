@@ -7,7 +7,7 @@ import type { HeldDeps } from '../messages/held.ts';
 import { NO_RECIPIENT, REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
 
-/** Evidence from this long before the wait counts, because a test triggers the mail first. Playwright's time limit is 30 s. */
+/** Evidence from this long before a wait counts: tests trigger mail first. Playwright's limit is 30 s. */
 const LEAD_MS = 30 * SECOND_MS;
 /** An explanation contains at most this many items of each kind, the newest ones. */
 const MAX_SHOWN = 20;
@@ -15,7 +15,7 @@ const MAX_SHOWN = 20;
 const MAX_OTHERS = 5;
 const MAX_COMPARED = 200;
 
-/** Times of what the API returns, as epoch milliseconds. */
+/** An item of the API whose `at` is in epoch milliseconds. */
 type Timed<Shown extends { at: string }> = Omit<Shown, 'at'> & { at: number };
 export type NearMiss = Timed<ShownMiss>;
 export type OtherMail = Timed<ShownMail>;
@@ -45,22 +45,22 @@ export interface EvidenceDeps {
   domains: readonly string[];
   /** SMTP clients of this process; null if it receives no mail. */
   visits: SmtpClients | null;
-  /** False if other processes receive mail too, whose clients are unknown here. */
+  /** False if other processes receive mail too, because this process does not know their clients. */
   seesAllClients: boolean;
   /** False for a read token, whose holder must not learn about other inboxes of the account. */
   ownsAccount: boolean;
-  /** Of the client that waits; an IPv4-mapped address as IPv4. */
+  /** IP address of the waiting client. An IPv4-mapped address is given as IPv4. */
   remoteAddress: string;
 }
 
 export interface Surroundings extends Evidence {
-  /** Inboxes that receive mail for addresses without an inbox; null if there is none or the caller must not know it. */
+  /** Inboxes for mail to addresses that no inbox has; null if there is none or the caller may not know it. */
   sinkId: string | null;
   catchAllId: string | null;
-  /** Inboxes that the evidence names, by id, and inboxes that formerly had its addresses, by address. */
+  /** Inboxes in the evidence by id, and inboxes that formerly had its addresses by address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
   leaver: Peer | undefined;
-  /** Mail that an application scheduled for this inbox: how many, and when the first is due. */
+  /** Mail that an application has scheduled for this inbox: how many mails, and when the first is due. */
   held: { count: number; firstAt: number | null };
   /** When an SMTP client was last active, epoch milliseconds; null before the first client, undefined if unknown. */
   lastClientAt: number | null | undefined;
@@ -83,7 +83,7 @@ interface Failed {
   begun: number;
   now: number;
   hasArrived: boolean;
-  /** Whether the message at a time meets the conditions. */
+  /** Whether the message that was received at this time meets the conditions. */
   meets(inboxId: string, at: number): Promise<boolean>;
 }
 
@@ -94,7 +94,7 @@ export async function evidenceOf(
 ): Promise<Surroundings> {
   const { id, kind, accountId, address: wanted, domain: ownDomain, createdAt } = inbox;
   const oldest = Math.max(from, now - REFUSAL_KEPT_MS);
-  // Evidence before these times does not count: for mail to this address, all other mail, and SMTP clients.
+  // Evidence before these times is ignored: for mail to this address, other mail, and SMTP clients.
   const ownAfter = Math.max(oldest, createdAt - LEAD_MS);
   const sharedAfter = Math.max(oldest, begun - LEAD_MS);
   const clientsAfter = Math.max(sharedAfter, createdAt - 1);
@@ -108,7 +108,7 @@ export async function evidenceOf(
     return newer.length > 0 && (await isUsable(wanted)) ? newer : [];
   }
 
-  /** Failed TLS handshakes, and refusals at MAIL and AUTH, all of which name no recipient. */
+  /** Failed TLS handshakes, and refusals of MAIL and AUTH. None of them names a recipient. */
   async function withoutRecipient(concerning: readonly Refusal[]) {
     const shown = await visible(
       concerning.filter(({ address, at }) => address === NO_RECIPIENT && at > clientsAfter),
@@ -124,8 +124,8 @@ export async function evidenceOf(
   }
 
   /**
-   * SMTP clients that named no recipient cannot be assigned to an account. If there is only one account, it sees all
-   * of them; otherwise the caller sees those from its own address.
+   * SMTP clients that named no recipient cannot be assigned to an account. If there is only one account, that
+   * account sees all of them; otherwise a caller sees only clients with its own IP address.
    */
   async function visible<T extends { remoteAddress: string }>(clients: readonly T[]): Promise<T[]> {
     const callers = clients.filter(({ remoteAddress }) => remoteAddress === ownIp);
@@ -142,7 +142,7 @@ export async function evidenceOf(
     const ownId = (taker: typeof sink): string | null =>
       taker && taker.inboxId !== id && taker.accountId === accountId && ownsAccount ? taker.inboxId : null;
     const [sinkId, catchAllId] = [ownId(sink), ownId(ofDomain?.live)];
-    // Whole seconds, so that waits that end together share the reads.
+    // Round to whole seconds, so that waits that end together share the reads.
     const after = Math.floor(sharedAfter / SECOND_MS) * SECOND_MS;
     const similar = (inboxId: string | null, outcome: NearMiss['outcome'], lines: string) =>
       findSimilar(lines, inbox, MAX_OTHERS + 1).map((one) => ({ ...one, inboxId, outcome }));
@@ -191,7 +191,7 @@ export async function evidenceOf(
     return store.refusals.listAddresses(ownsAccount ? accountId : null, page, now);
   }
 
-  /** Mail for this address that was stored in another inbox, because its SMTP session was authenticated for that inbox. */
+  /** Mail for this address in another inbox, for which the sender's SMTP session was authenticated. */
   async function capturedMail(concerning: readonly Refusal[]): Promise<OtherMail[]> {
     if (!ownsAccount) return [];
     const mails: OtherMail[] = [];
@@ -205,7 +205,7 @@ export async function evidenceOf(
     return mails;
   }
 
-  /** Mail to dissimilar addresses that is possibly intended for this inbox; none if there are more than MAX_OTHERS addresses. */
+  /** Mail to other addresses that may be intended for this inbox; none for more than MAX_OTHERS addresses. */
   async function guessesAmong(all: readonly OtherMail[]): Promise<OtherMail[]> {
     if (all.length > MAX_OTHERS || !ownsAccount) return [];
     const refused = all.filter(({ inboxId }) => inboxId === null).map(({ address }) => address);
@@ -229,7 +229,7 @@ export async function evidenceOf(
     return named;
   }
 
-  /** Whether the account can use the domain, or it is a typing error of a shared domain. Other domains may belong to other accounts. */
+  /** Whether the account can use the domain, or the domain is similar to a shared one (a typing error). */
   async function isUsable(address: string): Promise<boolean> {
     const domain = domainOf(address);
     const parent = domain.slice(domain.indexOf('.') + 1);

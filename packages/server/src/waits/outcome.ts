@@ -11,11 +11,11 @@ export interface Expectation {
   waitMs: number;
   /** How long earlier requests of the same wait were held, milliseconds. */
   waitedMs: number;
-  /** The test's own time limit if its client shortened the wait, milliseconds. */
+  /** The time limit that the test requested, if its client shortened the wait, milliseconds. */
   askedMs?: number | undefined;
 }
 
-/** `full` is null where the message or the response would be too large. */
+/** `full` is null if the message or the response would be too large. */
 export interface WaitedMessage {
   message: MessageRecord;
   full: FullMessageRecord | null;
@@ -29,12 +29,12 @@ export interface Outcome {
 }
 
 export interface Cause extends WaitCause {
-  /** The text without quoted mail content. */
+  /** `text` without quotations from mails. */
   plain: string;
 }
 
 export interface Explanation extends Evidence, Pick<WaitExplanation, 'reason' | 'summary' | 'seenCount'> {
-  /** The summary without quoted mail content, because it is stored longer than the mail. */
+  /** `summary` without quotations from mails, because it is stored for longer than the mails. */
   plainSummary: string;
   causes: Cause[];
   /** The newest messages that did not match, newest first. */

@@ -12,15 +12,15 @@ import {
   write,
 } from '../database/sql.ts';
 
-/** Failed waits that reports list per inbox: the first ones, because later ones often follow from them. */
+/** Failed waits per inbox in a report. The first ones, because they often cause the later ones. */
 export const MAX_FAILED_WAITS = 10;
-/** Explanations that are stored per inbox: the newest. */
+/** Explanations that are stored per inbox. Older ones are deleted. */
 const MAX_EXPLAINED_WAITS = 20;
 
 /** Explanations are kept as long as an inbox can be read after its end. */
 export const EXPLAINED_KEPT_MS = DAY_MS;
 
-/** Ended at `at`. Contains nothing of the messages, so that it can be kept after they are deleted. */
+/** A wait that ended at `at`. Without content of messages, because it is kept after they are deleted. */
 export type FailedWait = Omit<ReportedWait, 'endedAt'> & { at: number };
 
 export interface ExplainedWait {
@@ -35,15 +35,15 @@ export interface ExplainedWait {
 }
 
 /**
- * The result of a held request, for an inbox with labels. `failed` is null if the wait succeeded. If a client
- * split a wait into several requests, `continues` has the conditions in all but the first.
+ * The result of a held request for an inbox with labels. `failed` is null if the wait succeeded. If a client
+ * split a wait into several requests, all but the first have `continues`: the conditions of the wait.
  */
 export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'wait'; failed: FailedWait | null; continues?: Pick<FailedWait, 'match' | 'count'> | undefined }
   | { kind: 'list' | 'stream'; hadMessages: boolean }
 );
 
-/** With the first {@link MAX_FAILED_WAITS} failures, oldest first. */
+/** Contains the first {@link MAX_FAILED_WAITS} failures, oldest first. */
 export type InboxWaits = Omit<ReportedInbox['waits'], 'failures'> & { failures: FailedWait[] };
 
 const NONE: HeldCounts = { withMessages: 0, empty: 0 };
@@ -143,7 +143,7 @@ export const waits = {
     { keepsInboxes: true },
   ),
 
-  /** Finds an explanation, which is kept for 24 hours; without `content` after the inbox is deleted or expired. */
+  /** Finds an explanation. `content` is null after the inbox is deleted or expired. */
   find: read((db, accountId: string, inboxId: string, waitId: string, now: number) =>
     db.first<{ plain: string; content: string | null }>(
       sql`select w.plain, case when i.id is not null then w.content end as content

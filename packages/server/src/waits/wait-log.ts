@@ -8,12 +8,12 @@ import type { Store } from '../store.ts';
 import type { Expectation, Outcome } from './outcome.ts';
 import type { EndedWait, ExplainedWait } from './sql.ts';
 
-/** Delay before a write, so that more results share it, milliseconds. */
+/** Delay before a write, milliseconds, so that more results share the write. */
 const PAUSE_MS = 100;
-/** Characters of a condition or a summary in a report; longer ones are cut. */
+/** Maximum characters of a condition or a summary in a report. Longer ones are truncated. */
 const MAX_CONDITION = 100;
 const MAX_SUMMARY = 500;
-/** Characters of `seen` messages in a stored explanation; the last ones are left out. */
+/** Maximum characters of the `seen` messages in a stored explanation. Further messages are left out. */
 const MAX_CONTENT = 64 * 1024;
 
 interface Item {
@@ -47,7 +47,7 @@ const hasLabels = ({ labels }: InboxRecord): boolean => Object.keys(labels).leng
 
 export type WaitLog = ReturnType<typeof createWaitLog>;
 
-/** Stores results of waits asynchronously; the response does not wait for it. */
+/** Stores results of waits asynchronously: responses do not wait for the write. */
 export function createWaitLog(
   store: Pick<Store['waits'], 'add' | 'addExplained'>,
   clock: Clock,
@@ -64,7 +64,7 @@ export function createWaitLog(
     { onLost, pause: (signal) => clock.sleep(PAUSE_MS, signal) },
   );
   return {
-    /** @param wire the explanation as the API returns it @returns the id of a failed wait; undefined if it succeeded or continues */
+    /** @param wire the explanation in the response @returns the id of a failed wait; undefined for others */
     add(
       inbox: InboxRecord,
       { match, count, waitedMs: before }: Expectation,

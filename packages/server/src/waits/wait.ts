@@ -21,7 +21,7 @@ interface ExplainDeps extends EvidenceDeps {
 
 /** Larger messages are not returned in full: serializing them would block the event loop. */
 const MAX_FULL_MESSAGE_BYTES = 2 * 1024 * 1024;
-/** Limit of the messages of one response together that are returned in full. */
+/** Bytes of all messages that one response returns in full. */
 const MAX_FULL_BYTES = 8 * 1024 * 1024;
 /** Yield to the event loop after reading a message of this size. */
 const LONG_READ_BYTES = 128 * 1024;
@@ -68,7 +68,7 @@ function untilOver(held: HeldDeps, scan: WaitScan, signal: AbortSignal): Promise
       if (!scan.hasEnough && !isLast && !signal.aborted) return { result: [], isFinal: false, until };
       const { found, gone } = await readInFull(held, scan.matched);
       scan.drop(gone);
-      // If a match was deleted meanwhile, continue with the next one.
+      // If a match was deleted meanwhile, continue with the next message.
       if (gone.size === 0 || signal.aborted) return { result: found, isFinal: true, until };
     }
   });
@@ -95,7 +95,7 @@ async function explain(
   const failed = { inbox, from, begun, now, hasArrived, meets };
   const evidence = isTimeout ? await evidenceOf(deps, failed) : NO_EVIDENCE;
   const earlier = isTimeout ? await matchBefore(deps.held, scan) : undefined;
-  // Deleted messages are looked up last, so that the explanation contains nothing of them.
+  // Check last which messages were deleted, so that the explanation contains nothing of them.
   const mostAlike = isTimeout ? scan.closest() : undefined;
   const named = [mostAlike?.message, earlier].filter((message) => message !== undefined);
   const newest = scan.seen;
@@ -121,7 +121,7 @@ async function explain(
   };
 }
 
-/** The newest match before the wait's `since`: a failed wait often missed it. */
+/** The newest match before `since`. A failed wait often missed such a message. */
 async function matchBefore(held: HeldDeps, scan: WaitScan): Promise<MessageRecord | undefined> {
   const { since, match } = scan.expectation;
   if (since === undefined) return undefined;
@@ -168,9 +168,9 @@ async function goneOf(store: HeldDeps['store'], messages: readonly MessageRecord
 const SCAN_PAGE = 50;
 /** An explanation contains at most this many messages, the newest ones. */
 const MAX_SEEN = 20;
-/** Messages that are searched for the most similar one: each takes about 0.1 ms. */
+/** Messages that are compared to find the most similar one. Each takes about 0.1 ms. */
 const MAX_COMPARED = 100;
-/** How long after the deadline messages that arrived before it are still checked. */
+/** For this long after the deadline, messages that arrived before the deadline are still checked. */
 const MAX_OVERTIME_MS = 5_000;
 
 async function newestMatch(
@@ -195,7 +195,7 @@ class WaitScan {
   seenCount = 0;
   /** The newest messages that did not match, oldest first, at most {@link MAX_COMPARED}. */
   #unmatched: CheckedMessage[] = [];
-  /** Conditions that none of the unmatched messages meets, including those not in `seen`. */
+  /** Conditions that no unmatched message meets, including messages that are not in `seen`. */
   commonFailed: readonly FailedCondition[] = [];
   /** Whether the last call of {@link run} checked all messages that had arrived. */
   isComplete = false;

@@ -4,9 +4,9 @@ import { domainOf } from '../../mail/address.ts';
 import { quoted } from '../../text/nearest.ts';
 import { ADDRESS_QUARANTINE_MS, type InboxKind } from '../records.ts';
 
-/** Key of the entry for all addresses of a domain that no inbox has as its own. No address has this form. */
+/** Key of the entry for all addresses of a domain that no other inbox has. No address has this form. */
 export const allOfDomain = (domain: string): string => `@${domain}`;
-/** Key of the entry for all addresses of all domains: that of the sink. */
+/** Key of the sink's entry. The sink takes mail to every address that no other inbox takes. */
 export const EVERYTHING = '@';
 
 const placesOf = (address: string): string[] => [address, allOfDomain(domainOf(address)), EVERYTHING];
@@ -67,7 +67,7 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
   }
 }
 
-/** Sets the end of the inbox's entries to its new expiry. @returns false if the address is no longer that of the inbox */
+/** Moves the end of the inbox's entries. @returns false if the inbox no longer has the address */
 export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>): Promise<boolean> {
   const { address, inboxId, expiresAt } = tenancy;
   const moved = await tx.all<{ address: string }>(
@@ -77,7 +77,7 @@ export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>
   return moved.some((entry) => entry.address === address);
 }
 
-/** Starts the quarantine after deleted inboxes. The sink's entry is free at once, for a new sink. */
+/** Starts the quarantine of addresses of deleted inboxes. The sink's entry is deleted, for a new sink. */
 export async function vacateAddresses(
   tx: Tx,
   inboxes: readonly { id: string; address: string }[],

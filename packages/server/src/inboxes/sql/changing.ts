@@ -128,8 +128,8 @@ export const changing = {
   ),
 
   /**
-   * Sets a live inbox's expiry, at most `maxExpiresAt`; undefined if it is not live. An expiry of `now` also sets
-   * `maxExpiresAt`, so that no later call extends the inbox, even with an earlier `now`.
+   * Sets a live inbox's expiry, at most `maxExpiresAt`. An expiry of `now` also sets `maxExpiresAt`, so that
+   * no later call extends the inbox, even with an earlier `now`. @returns undefined if the inbox is not live
    */
   setExpiry: write(
     async (
@@ -160,7 +160,7 @@ export const changing = {
     { mayUseReserve: true },
   ),
 
-  /** Stores how a replay ended. The sweeper marks it as cut if this is not called within a minute after it was due. */
+  /** Stores how a replay ended. The sweeper does this (as `cut`) a minute after the end if no call does. */
   endReplay: write(
     async (tx, inboxId: string, outcome: 'complete' | 'cut') => {
       await tx.run(

@@ -22,7 +22,7 @@ export interface InboxRow extends Omit<InboxRecord, 'labels' | 'localPart' | 'do
   replayUntil: number | null;
 }
 
-/** A swept inbox has ended, even if the clock was set back before its end. @param now epoch milliseconds */
+/** An inbox that was freed has ended, even if the clock was set back. @param now epoch milliseconds */
 export function toInbox({ labels, freed, replayUntil, ...row }: InboxRow, now: number): InboxRecord {
   const at = row.address.lastIndexOf('@');
   return {
@@ -59,8 +59,8 @@ export const isListed = (
     ${before === null ? EMPTY : sql`and id < ${before}`}`;
 
 /**
- * True for the inbox that receives mail for an address: the one with this address, also in quarantine, else
- * the domain's catch-all.
+ * True for the inbox that receives mail for an address: the inbox with this address, even in quarantine,
+ * otherwise the domain's catch-all inbox.
  */
 const takes = (address: string, now: number): Sql =>
   sql`and id = (select inbox_id from addresses
@@ -68,8 +68,8 @@ const takes = (address: string, now: number): Sql =>
     order by case when address = ${address} then 0 else 1 end limit 1)`;
 
 /**
- * True for inboxes with the word in the address or in their labels. Labels are searched as JSON, where `=`
- * stands for the text between a name and its value.
+ * True for inboxes with the word in the address or in a label. Labels are searched as JSON text, so `=` in
+ * the word is replaced by the JSON between a name and its value.
  */
 const hasWord = (word: string): Sql => {
   const asJson = (text: string) => JSON.stringify(text).slice(1, -1);
@@ -119,7 +119,7 @@ export const finding = {
     return row?.hash;
   }),
 
-  /** Live inboxes with all `labels` and `words`, newest first; `address` (lower case, no tag) selects its recipient. */
+  /** Live inboxes with all `labels` and `words`, newest first. `address` selects the inbox for its mail. */
   list: read(
     async (
       db,
@@ -151,10 +151,10 @@ export const finding = {
     return row && toAddressed(row);
   }),
 
-  /** Inboxes that may receive mail for an address (lower case, no tag) that no live inbox has. */
+  /** Inboxes that may receive mail for an address (lower case, no tag) if no live inbox has the address. */
   findTakers: read(async (db, address: string, now: number): Promise<Takers> => {
     const domain = allOfDomain(domainOf(address));
-    // `busy_until` of a hold is 0.
+    // `busy_until` is 0 if an address is reserved without an inbox.
     const rows = await db.all<{ place: string; occupant: string | null } & AddressedRow>(
       sql`select a.address as place, a.inbox_id as occupant, ${ADDRESSED} from addresses a
         left join inboxes i on i.id = a.inbox_id and i.expires_at > ${now}

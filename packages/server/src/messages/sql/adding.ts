@@ -31,30 +31,30 @@ interface BatchInbox {
 interface PlannedMessage {
   inbox: BatchInbox;
   recipient: NewMailRecipient;
-  /** Entry of the result, to which the number of deliveries is added. */
+  /** The entry of the result. The number of deliveries is added to it later. */
   placed: Extract<Placed, { messageId: string }>;
 }
 
 interface BatchPlan {
-  /** Only mails with messages, because a mail may be rejected for all recipients. */
+  /** Only mails that at least one recipient gets. */
   mails: { mail: NewMail; messages: PlannedMessage[] }[];
   placed: Placed[][];
-  /** Inboxes with their counters after the batch, and the number of added messages. */
+  /** The number of added messages by inbox. The counters of these inboxes are those after the batch. */
   changed: Map<BatchInbox, number>;
-  /** Evicting inboxes, and how many messages each has to drop. */
+  /** The number of messages to delete, by inbox that deletes its oldest messages when it is full. */
   overfull: Map<BatchInbox, number>;
 }
 
 /**
- * Updates the counters of inboxes. Skips a mail of a row of `outgoing` that is not in `ended`: another transaction has
- * stored it.
+ * Decides which messages to store, and updates the counters of inboxes. Skips mail whose row of `outgoing`
+ * is not in `ended`, because another transaction has stored this mail.
  */
 function planBatch(mails: readonly NewMail[], { inboxes, ended }: Locked, now: number): BatchPlan {
   const plan: BatchPlan = { mails: [], placed: [], changed: new Map(), overfull: new Map() };
   const toStore = new Set(ended);
   for (const mail of mails) {
     const { source, recipients, outgoing } = mail;
-    // The sender can only repeat the whole mail, so no recipient may have it already.
+    // The sender can resend a mail only to all recipients, so one full inbox refuses the mail for all.
     const isRefused = recipients.some(({ inboxId, evictsOldest, maxMessages }) => {
       const inbox = inboxes.get(inboxId);
       return inbox !== undefined && !evictsOldest && inbox.messageCount >= maxMessages;
@@ -84,7 +84,7 @@ function planBatch(mails: readonly NewMail[], { inboxes, ended }: Locked, now: n
   return plan;
 }
 
-/** What a batch has locked. `places` are reserved for all recipients, including those that will not get the mail. */
+/** Rows that a batch has locked. Places are reserved also for recipients that will not get the mail. */
 interface Locked {
   places: Map<string, { account: number; order: number }>;
   inboxes: Map<string, BatchInbox>;
@@ -98,10 +98,10 @@ interface Taken {
   last: number;
 }
 
-/** Takes places in the orders of accounts, whose rows stay locked. @param counts by account */
+/** Reserves `accountOrder` numbers, and locks the rows of the accounts. @param counts by account id */
 export async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<Taken[]> {
   if (tx.engine === 'postgres') {
-    // Locked in one order, so that no two batches deadlock.
+    // Lock rows in the order of `seq`, to prevent deadlocks between batches.
     return tx.all<Taken>(
       sql`with wanted as (
           select a.id, a.seq, w.count
@@ -130,9 +130,9 @@ interface Webhook {
   inboxId: string | null;
 }
 
-/** `freed`: if a clock was set back, an inbox that the sweeper has freed may again have an expiry in the future. */
+/** Checks `freed` too, because the expiry of a freed inbox is in the future again if a clock was set back. */
 async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise<BatchInbox[]> {
-  // Without a network, one query per inbox takes half the time of a query with a list.
+  // On SQLite, one query per inbox takes half the time of a query with a list.
   const lists = tx.engine === 'postgres' ? [ids] : ids.map((id) => [id]);
   const found = lists.map((list) =>
     tx.all<BatchInbox>(
@@ -144,9 +144,9 @@ async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise
   return (await Promise.all(found)).flat();
 }
 
-/** The lock blocks only the deletion of a webhook, whose deliveries this transaction writes later. */
+/** The lock prevents only that a webhook is deleted before this transaction has written its deliveries. */
 const webhooksOf = (tx: Tx, accountIds: readonly string[], inboxIds: readonly string[], now: number) =>
-  // The account in both terms, because SQLite searches the index for each term by itself.
+  // Both terms name the account, because SQLite searches the index for each term separately.
   tx.all<Webhook>(
     sql`select id, account_id as "accountId", inbox_id as "inboxId" from webhooks
       where (account_id ${anyOf(accountIds)} and inbox_id is null
@@ -156,7 +156,7 @@ const webhooksOf = (tx: Tx, accountIds: readonly string[], inboxIds: readonly st
 
 const NONE_ENDED: Promise<string[]> = Promise.resolve([]);
 
-/** Locks the rows of each table in one order, so that no two batches deadlock. */
+/** Every batch locks the rows of a table in the same order, to prevent deadlocks. */
 async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Locked> {
   const recipients = mails.flatMap((mail) => mail.recipients);
   const counts = new Map<string, number>();
@@ -285,7 +285,7 @@ async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise
   );
 }
 
-/** Consumes the next outcome of each inbox in the transaction of the mail, so that nodes never use it twice. */
+/** Takes the next simulated outcome (such as a bounce) of each inbox, so that it is used only once. */
 async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<void> {
   const rows: Value[][] = [];
   const rulesOf = new Map<BatchInbox, OutcomeState[]>();
@@ -318,15 +318,15 @@ async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<v
 }
 
 /**
- * Stores a batch in one transaction, with a result for each recipient. An inbox that has ended does not affect the
- * others; if one is full, the mail is refused for all, because its sender can only repeat the whole (RFC 5321 section
- * 4.2.5). An inbox that evicts never holds more than `maxMessages` after the commit.
+ * Stores a batch in one transaction. If one inbox is full, the mail is refused for all recipients, because
+ * the sender can only resend it to all of them (RFC 5321 section 4.2.5). An inbox that deletes its oldest
+ * messages never holds more than `maxMessages` after the commit.
  * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that contains it.
  */
 export const addBatch = flight(
   async (tx, mails: NewMail[], now: number): Promise<Flight<Placed[][]>> => {
-    // PostgreSQL receives the bytes together with the locking statements, but those of large mails before any
-    // row is locked. The sources of rejected mails are removed.
+    // To save a round trip, PostgreSQL gets the sources together with the statements that lock rows, but
+    // large sources before any row is locked. The sources of rejected mails are deleted below.
     const early = tx.engine === 'postgres' ? addSources(tx, mails) : undefined;
     if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await early;
     const [, locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);
@@ -336,7 +336,7 @@ export const addBatch = flight(
     const unstored = locked.ended.filter((id) => !kept.some(({ outgoing }) => outgoing === id));
     const refused = early && kept.length < mails.length ? mails.filter((mail) => !kept.includes(mail)) : [];
     const deliveries = planDeliveries(plan, locked.webhooks, now);
-    // All queries are sent in one turn: COMMIT follows.
+    // Send all statements in one turn of the event loop, because COMMIT is sent next.
     const others = together([
       addMessages(tx, plan, locked.places),
       addDeliveries(tx, deliveries.flat(), now, null),

@@ -2,12 +2,12 @@ import { anyOf, FOR_UPDATE_SKIP_LOCKED, sql, type Tx, write } from '../../databa
 import { releaseSources } from '../../reading/sql.ts';
 import { lockInboxOf } from './one.ts';
 
-/** The row of an inbox counts as this many, because it is in ten indexes and has labels. */
+/** The cost of an inbox row in message rows: it is in ten indexes and has labels. */
 export const ROWS_PER_INBOX = 4;
 
-/** Deletes about `limit` rows of emptied and ended inboxes. @returns how many; fewer than `limit` mean that none is left */
+/** Deletes about `limit` rows of emptied and ended inboxes. @returns the count; below `limit` none is left */
 export async function freeEmptied(tx: Tx, limit: number): Promise<number> {
-  // A literal, because engines use a partial index only for a value that is known when they plan.
+  // 0 is a literal, because a partial index is used only if the value is known when the query is planned.
   const emptied = await tx.all<{ seq: number }>(
     sql`select seq from inboxes where emptied_up_to > 0 limit ${Math.ceil(limit / ROWS_PER_INBOX)}
       ${FOR_UPDATE_SKIP_LOCKED}`,
@@ -31,7 +31,7 @@ export async function freeEmptied(tx: Tx, limit: number): Promise<number> {
   return deleted.length + emptied.length * ROWS_PER_INBOX;
 }
 
-/** Deletes as many of the oldest messages of each locked inbox. The sweeper deletes large sources. */
+/** Deletes the given number of oldest messages of each locked inbox. The sweeper deletes large sources. */
 export async function evict(tx: Tx, overfull: ReadonlyMap<{ seq: number; emptiedUpTo: number }, number>) {
   const released: number[] = [];
   for (const [{ seq, emptiedUpTo }, excess] of overfull) {
@@ -47,7 +47,7 @@ export async function evict(tx: Tx, overfull: ReadonlyMap<{ seq: number; emptied
 }
 
 export const ending = {
-  /** Deletes the source too unless another message has it. False if there is no such message. */
+  /** Also deletes the source unless another message uses it. @returns false if there is no such message */
   delete: write(
     async (tx, inboxId: string, messageId: string, now: number) => {
       const locked = await lockInboxOf(tx, inboxId, messageId, now);
@@ -68,8 +68,8 @@ export const ending = {
   ),
 
   /**
-   * Deletes the messages committed before the call. False if the inbox is not live. `lastReceivedAt` stays, so that
-   * cursors remain valid.
+   * Deletes the messages that were committed before the call, and keeps `lastReceivedAt`, so that cursors
+   * remain valid. @returns false if the inbox is not live
    */
   deleteAll: write(
     async (tx, inboxId: string, now: number) =>

@@ -7,13 +7,13 @@ import type { InboxRecord, StagedMails } from '../../inboxes/records.ts';
 import { addSources, insertRows, type NewSource } from '../../reading/sql.ts';
 import { addDeliveries, deliveriesOf, takePlaces } from './adding.ts';
 
-/** Longer than an import takes. The sweeper deletes older staged mails. */
+/** Lifetime of staged mails, longer than any import takes. The sweeper deletes older ones. */
 export const STAGED_MS = HOUR_MS;
 
-// The mails of a recording are stored one by one under a name, without messages, so they cannot be read. The
-// transaction that creates their inbox makes messages of all of them and removes the name.
+// Mails of an imported recording are staged: their sources are stored under a name, without messages, so no
+// client can read them. The transaction that creates the inbox adds the messages and removes the name.
 
-/** Other writes wait for the transaction of an import; with twenty times more deliveries, most of a minute. */
+/** Other writes wait while an import commits: most of a minute if there were twenty times more deliveries. */
 const MAX_DELIVERIES = 10_000;
 
 export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
@@ -21,7 +21,7 @@ export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
 
 export const imports = {
   /**
-   * Stores a source without a message; the caller has it parsed before it creates the inbox.
+   * Stores a source without a message. It must be parsed before the inbox is created.
    * @param stage one name for all mails of an inbox: `newId('msg', now)`
    */
   stage: write(
@@ -36,7 +36,7 @@ export const imports = {
     { keepsInboxes: true },
   ),
 
-  /** Leaves the mails of a failed import to the sweeper, which else waits for {@link STAGED_MS}. */
+  /** Lets the sweeper delete the mails of a failed import at once instead of after {@link STAGED_MS}. */
   unstage: write(
     async (tx, stage: string) => {
       await tx.run(sql`update parked_sources set stage = null where stage = ${stage}`);
@@ -77,7 +77,7 @@ async function addDeliveriesOf(
   await insertRows(tx, 'wakes (webhook_id)', wakes);
 }
 
-/** Makes staged mails the messages of a new inbox, received in the last milliseconds before now. */
+/** Adds staged mails to a new inbox. Their `receivedAt` are one millisecond apart and end at about `now`. */
 export async function placeStaged(
   tx: Tx,
   { inbox, seq }: { inbox: InboxRecord; seq: number },

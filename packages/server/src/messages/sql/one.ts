@@ -23,7 +23,7 @@ import {
 } from './rows.ts';
 
 /**
- * Locks the live inbox before its message, as a commit that evicts does: otherwise the two could deadlock.
+ * Locks the live inbox before its message, as commits that delete old messages do, to prevent deadlocks.
  * @returns undefined if the inbox has ended or was emptied since, or the id is invalid
  */
 export async function lockInboxOf(tx: Tx, inboxId: string, messageId: string, now: number) {
@@ -66,7 +66,7 @@ export const one = {
       content: Uint8Array;
       raw: Uint8Array | null;
     };
-    // The stored content of a small mail lacks what its raw source contains.
+    // The stored content of a small mail omits what can be derived from its raw source.
     const row = await db.first<Row>(
       sql`select ${MESSAGE_COLUMNS}, i.account_id as "accountId", s.envelope, r.trail, r.authentication,
             r.content, case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end as raw
@@ -91,7 +91,7 @@ export const one = {
     return row?.size;
   }),
 
-  /** A piece of {@link RAW_PIECE_BYTES}, the last one smaller; undefined past the end and for no message. */
+  /** Reads a piece of at most {@link RAW_PIECE_BYTES}. @returns undefined if there is no such piece */
   readRaw: read(async (db, inboxId: string, messageId: string, piece: number, now: number) => {
     const source = sql`select m.source_seq ${fromMessage(inboxId, messageId, now)}`;
     const row = await db.first<{ bytes: Uint8Array }>(
@@ -102,7 +102,7 @@ export const one = {
     return row?.bytes;
   }),
 
-  /** Changes only the given marks; a change increments the inbox's version. Undefined if there is no such message. */
+  /** Changes the given marks, and then the inbox's version. @returns undefined if there is no such message */
   mark: write(
     async (tx, inboxId: string, messageId: string, changes: MarkMessage, now: number) => {
       const locked = await lockInboxOf(tx, inboxId, messageId, now);

@@ -35,8 +35,8 @@ export const emptyPage = (before: number): NewestPage => ({
 const MAX_DISORDER_MS = 60_000;
 
 /**
- * Finds a place up to which no message is newer than `time`, by bisection: if a message is older than `time` by
- * {@link MAX_DISORDER_MS}, all messages before it are older than `time`.
+ * Finds a place up to which no message is newer than `time`, by binary search: if a message is older than
+ * `time` by {@link MAX_DISORDER_MS}, all messages before it are older than `time`.
  */
 async function placeUpTo(db: Db, account: number, newest: number, time: number): Promise<number> {
   let place = 0;
@@ -57,14 +57,14 @@ const MAX_RECIPIENT_ROWS = 10_000;
 const RECIPIENTS = constant("m.received_at || ' ' || m.rcpt_to as line");
 
 export const pages = {
-  /** With `after < receivedAt < before`, newest first. */
+  /** Messages with `after < receivedAt < before`, newest first. */
   listRows: read(async (db, inboxId: string, range: Range, now: number): Promise<MessageRow[] | Unread> => {
     const rows = await db.all<ListedMessage>(ofLiveInbox(LISTED_COLUMNS, inboxId, bounded(range), now));
     const unread = unreadOf(rows, timeOf);
     return unread ?? rows.map((row) => ({ ...toRow(row), inboxId }));
   }),
 
-  /** With `receivedAt > after`, oldest first. */
+  /** Messages with `receivedAt > after`, oldest first. */
   listAfter: read(async (db, inboxId: string, range: Following, now: number) => {
     const all = bounded({ before: Number.POSITIVE_INFINITY, ...range });
     const rows = await db.all<StoredMessage>(ofLiveInbox(MESSAGE_COLUMNS, inboxId, all, now, ASCENDING));
@@ -72,7 +72,7 @@ export const pages = {
     return unread ?? rows.map((row) => toMessage(inboxId, row));
   }),
 
-  /** With `accountOrder > after`, oldest first. */
+  /** Messages with `accountOrder > after`, oldest first. */
   listByAccount: read(async (db, accountId: string, range: Following, now: number) => {
     const { after, before, limit } = bounded({ before: Number.POSITIVE_INFINITY, ...range });
     const account = await placesOf(db, accountId);
@@ -88,12 +88,12 @@ export const pages = {
     return unread ?? rows.map((row) => ({ ...toMessage(row.inboxId, row), accountOrder: row.accountOrder }));
   }),
 
-  /** With `after < accountOrder < before`, newest first. The cost does not depend on the size of the account. */
+  /** Messages with `after < accountOrder < before`, newest first. The size of the account does not matter. */
   listNewest: read(async (db, accountId: string, range: Range, now: number): Promise<NewestPage | Unread> => {
     const { after, before, limit } = bounded(range);
     const account = await placesOf(db, accountId);
     if (!account) return emptyPage(before);
-    // The rows are limited before the join, so that messages of ended inboxes do not make a page more expensive.
+    // Limit the rows before the join, so that messages of ended inboxes do not make a page more expensive.
     const rows = await db.all<ListedMessage & { inboxId: string; accountOrder: number }>(
       sql`select ${LISTED_COLUMNS}, m.account_order as "accountOrder", i.id as "inboxId"
         from (select id, inbox_seq, received_at, source_seq, account_order, read_at, tags, rcpt_to from messages
@@ -116,9 +116,9 @@ export const pages = {
     };
   }),
 
-  /** Newest first, a line for each message: `receivedAt`, a space, and the RCPT addresses as a JSON array. */
+  /** One line per message, newest first: `receivedAt`, a space, and the RCPT addresses as a JSON array. */
   recipients: read(async (db, inboxId: string, after: number, now: number): Promise<string> => {
-    // One text, because a result row for each message would take longer than finding them.
+    // One string, because a row for each message would take longer than the search itself.
     const all = bounded({ after, before: Number.POSITIVE_INFINITY, limit: MAX_RECIPIENT_ROWS });
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (${ofLiveInbox(RECIPIENTS, inboxId, all, now)}) newest`,
@@ -126,12 +126,12 @@ export const pages = {
     return row?.lines ?? '';
   }),
 
-  /** The largest committed `accountOrder`, also of deleted messages; 0 for none. All messages up to it are visible. */
+  /** The largest committed `accountOrder`, also of deleted messages; 0 if there is none. */
   newestInAccount: read(async (db, accountId: string) => (await placesOf(db, accountId))?.last ?? 0),
 
-  /** The place after which all messages with `receivedAt > time` and all later commits are. */
+  /** The `accountOrder` after which all messages with `receivedAt > time` and all later commits come. */
   placeInAccount: read(async (db, accountId: string, time: number): Promise<number> => {
-    // The newest place is read first, so that later commits come after the result.
+    // Read the newest place first, so that later commits come after the result.
     const account = await placesOf(db, accountId);
     if (!account) return 0;
     const { seq, last: newest } = account;

@@ -111,8 +111,8 @@ export const ASCENDING = constant('asc');
 export const DESCENDING = constant('desc');
 
 /**
- * Messages `m` of a live inbox, at most `limit`. Subqueries read the inbox: for a join PostgreSQL would read and sort all
- * messages. There is one lower bound of the time, because an engine searches the index by only one of two.
+ * Selects at most `limit` messages `m` of a live inbox. Subqueries read the inbox, because a join would make
+ * PostgreSQL read and sort all messages. There is one lower bound, because an index search uses only one.
  */
 export const ofLiveInbox = (
   columns: Sql,

@@ -40,17 +40,17 @@ import {
   WITH_READING,
 } from './rows.ts';
 
-/** The characters that `withoutInvisible` of mail/mime/clean.ts removes, as a set for patterns of both engines. */
+/** The characters that `withoutInvisible` (mail/mime/clean.ts) removes, as a set in SQL patterns. */
 export const INVISIBLE_SET =
   '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]';
 
-/** Messages read by one call: about ten milliseconds, or fifty if the content of each is parsed. */
+/** Messages that one call reads: about 10 ms, or 50 ms if the content of each is parsed. */
 const ROWS_PER_CALL = 500;
 /** Bytes that one call reads; the first message is read even if it is larger. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
 const MIN_LETTERS = 3;
 
-/** The database tries a pattern at each place of the text, so long ones that nearly match would take seconds. */
+/** Longer patterns that nearly match would take seconds, because the database tries them at each position. */
 const PATTERN_CHARACTERS = 16;
 const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
@@ -70,7 +70,7 @@ interface Sized {
 
 const placeOf = ({ place }: Sized): number => place;
 
-/** @param found the first {@link ROWS_PER_CALL} messages @param empty the place if there are none */
+/** @param found the first {@link ROWS_PER_CALL} messages @param empty place of an empty result */
 function stretchOf(found: readonly Sized[], empty: number): Stretch {
   let rows = 0;
   for (let bytes = 0; rows < found.length; rows++) {
@@ -82,9 +82,9 @@ function stretchOf(found: readonly Sized[], empty: number): Stretch {
 }
 
 /**
- * A `LIKE` pattern that matches every stored JSON text which contains `text`, in any case and composition; null if none
- * would help. It is the longest run of characters that JSON does not escape and to which no others fold. `i`, `k` and
- * `-` become wildcards, because the dotted capital I, the Kelvin sign and other dashes fold to them.
+ * A `LIKE` pattern that matches every stored JSON text that contains `text`, in any case or Unicode form;
+ * null if it would be too short. `i`, `k` and `-` become wildcards, because other characters fold to them
+ * (dotted capital I, Kelvin sign, dashes).
  */
 export function likePattern(text: string): string | null {
   const stretches = fold(text).match(PIECES) ?? [];
@@ -98,15 +98,15 @@ const textOf = (column: string) =>
   perEngine({ sqlite: `cast(${column} as text)`, postgres: `convert_from(${column}, 'UTF8')` });
 const SUMMARY = textOf('r.summary');
 const CONTENT = textOf('r.content');
-/** The text of a large mail may be only in its raw source. */
+/** True if a part of the text may be only in the raw source. */
 const MAY_LACK_TEXT = constant(`r.size > ${MAY_LACK_TEXT_BYTES}`);
-/** Whether a summary has characters that comparisons ignore. The length excludes texts of ASCII alone. */
+/** Whether a summary has invisible characters, which comparisons ignore. ASCII is excluded by the lengths. */
 const HAS_INVISIBLE = sql`(length(r.summary) <> length(${SUMMARY}) and ${SUMMARY} ${perEngine({
   sqlite: `glob '*${INVISIBLE_SET}*'`,
   postgres: `~ '${INVISIBLE_SET}'`,
 })})`;
 
-/** SQL that is true for every message that meets `condition`, and for some others; undefined if it would exclude none. */
+/** SQL that is true for all messages that meet `condition` and for others; undefined if it is always true. */
 function mayMeet(condition: MailCondition): Sql | undefined {
   if (condition.not || condition.field === 'attachments') return undefined;
   const { field, text } = condition;
@@ -142,7 +142,7 @@ interface Candidate extends ListedMessage {
   rcptTo: string;
 }
 
-/** Contents read at a time: few, because a search ends with the last match that it needs. */
+/** Contents that are read at a time. Few, because a search ends as soon as it has `limit` matches. */
 const CONTENTS_AT_A_TIME = 50;
 
 async function* matchesOf(
@@ -186,11 +186,11 @@ function pageOf(
 }
 
 /**
- * Searching reads the newest messages one after the other, in 3 µs each. There is no full-text index: SQLite's FTS5
- * took 80 µs a mail to write and 150 µs to delete, and a trigram index 370 µs and five times the space.
+ * A search reads messages one by one, newest first, in 3 µs each. A full-text index would make writes slow:
+ * FTS5 takes 80 µs to insert and 150 µs to delete a mail, a trigram index 370 µs and five times the space.
  */
 export const searching = {
-  /** Messages with `after < place < before` in the order of the scope, newest first, until `limit` match or 500 messages or 8 MiB are read. */
+  /** Searches the newest messages until `limit` match, or 500 messages or 8 MiB are read. */
   search: search(
     async (
       db,
@@ -261,7 +261,7 @@ export const searching = {
     if (stretch.rows === 0) return { ...stretch, messages: [] };
     const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf);
     if (unread) return unread;
-    // The database excludes messages as far as it can.
+    // Let the database exclude messages before their contents are parsed.
     const { text } = conditions;
     const pattern = range.onlyMatches && text !== undefined ? likePattern(text) : null;
     const rows = await db.all<StoredMessage>(
@@ -276,7 +276,7 @@ export const searching = {
     for (const row of rows) {
       const message = toMessage(inboxId, row);
       const content = contents?.get(row.id);
-      // It was deleted after its row was read.
+      // The message was deleted after its row was read.
       if (contents && !content) continue;
       messages.push({ message, failed: failedConditions(message, conditions, content) });
     }
