@@ -34,7 +34,7 @@ function readLocal(text: string): string | undefined {
   return quoted?.replaceAll(/\\(.)/g, '$1').normalize('NFC');
 }
 
-/** An IPv4 or IPv6 literal (RFC 5321 section 4.1.3). No tag of the general form is registered. */
+/** IPv4 or IPv6 (RFC 5321 section 4.1.3). The general form is rejected, because it has no registered tag. */
 function isAddressLiteral(inner: string): boolean {
   if (isIPv4(inner)) return true;
   return /^ipv6:[^%]*$/i.test(inner) && isIPv6(inner.slice('ipv6:'.length));
@@ -92,7 +92,6 @@ export function inboxAddress(parsed: ParsedAddress): string {
   return `${written}@${parsed.domain}`;
 }
 
-/** Mailbox names that RFC 2142 reserves for the operator of the domain. */
 const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set(
   (
     'abuse ftp hostmaster info list list-request mailer-daemon marketing news noc postmaster ' +
@@ -102,7 +101,7 @@ const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set(
 
 const CHOSEN = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
-/** Accepts 1 to 64 of `a-z 0-9 . _ -`. Dots must be single and inside. */
+/** Accepts 1 to 64 of the characters `a-z 0-9 . _ -`. No dot may be first, last or next to another dot. */
 export function isChosenLocalPart(localPart: string): boolean {
   return localPart.length <= MAX_LOCAL_OCTETS && CHOSEN.test(localPart);
 }

@@ -82,7 +82,7 @@ function notationOf(alternative: Part, kind: BodyKind): string {
 
 const withoutBrackets = (id: string): string => id.trim().replace(/^<|>$/g, '');
 
-/** The root (RFC 2387) is the part that `start` names, or else the first part that can be displayed. */
+/** The root part (RFC 2387) is the part that `start` names, or else the first part that can be displayed. */
 function relatedRoot({ children, parameters }: Part): Part | undefined {
   const start = withoutBrackets(parameters.get('start') ?? '');
   const named =
@@ -100,7 +100,7 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/** Whether a part is a second body, because the root has no body of this kind. */
+/** Whether a part of a multipart/related is also a body, because the root has no body of this kind. */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);
@@ -111,7 +111,6 @@ function holds(part: Part, kind: BodyKind): boolean {
   return kindOf(part) === kind;
 }
 
-/** Whether a mail or a multipart has no body at all. The API then returns null instead of an empty text. */
 function isEmpty(source: Buffer, part: Part): boolean {
   if (part.parent !== null && !part.type.startsWith('multipart/')) return false;
   const size = part.bodyEnd - part.bodyStart;

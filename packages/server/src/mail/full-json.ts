@@ -11,7 +11,7 @@ export interface FullJson {
   attachmentsUrl: string;
 }
 
-/** Returns UTF-8 JSON. Strings above {@link MAX_STRING_BYTES} in total are cut, and `truncated` is set. */
+/** Returns UTF-8 JSON. Strings are cut above {@link MAX_STRING_BYTES} in total, which sets `truncated`. */
 export function fullJson(
   { content, index }: Pick<ParsedMail, 'content' | 'index'>,
   { head, attachmentsUrl }: FullJson,

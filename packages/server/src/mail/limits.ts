@@ -11,7 +11,6 @@ export const MAX_MAILBOX_NAME = 200;
 export const MAX_MAILBOX_ADDRESS = 320;
 /** The same as the limit of recipients in an SMTP transaction. */
 export const MAX_MAILBOXES = 100;
-/** 100 mailboxes of 80 characters. */
 export const MAX_MAILBOX_CHARACTERS = 8_000;
 export const MAX_PREVIEW = 200;
 export const MAX_ID = 1_000;

@@ -97,7 +97,6 @@ function jsonWithin(budget: number, content: StoredContent): string | undefined 
   return json.length * MAX_LETTER_BYTES <= budget || Buffer.byteLength(json) <= budget ? json : undefined;
 }
 
-/** Decodes the text from the raw source if it is not stored. */
 export async function readWords(
   stored: StoredContent,
   load: () => Promise<Uint8Array>,

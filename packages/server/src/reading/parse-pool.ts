@@ -8,10 +8,9 @@ const JOBS_PER_WORKER = 8;
 /** Total bytes of these jobs: 2 ms of work, or 10 ms at worst. A larger job is posted alone. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
 
-/** Interval at which deferred jobs are checked. */
 const DEFERRED_MS = 20;
 
-/** Scheduling key. Accounts take turns, and the inboxes of an account take turns. */
+/** Scheduling key. Accounts take turns, and so do the inboxes of one account. */
 export type Flow = readonly [accountId: string, inboxId: string];
 
 /** A job whose result a caller awaits runs before all other jobs. */
@@ -25,7 +24,6 @@ export function hasten(urgency: Urgency): void {
   urgency.onAwaited?.();
 }
 
-/** Why a job has no result. */
 export type Failure = 'time' | 'memory' | 'crash' | 'closed';
 
 export interface JobRequest {
@@ -96,7 +94,7 @@ interface Thread {
 
 export interface PoolLimits {
   threads: number;
-  /** Limit of extra workers that replace slow ones. At the limit, jobs wait until a worker is terminated. */
+  /** Limit of extra workers that replace slow ones. At the limit, jobs wait until a slow worker ends. */
   slow: number;
   warm: number;
   /** A job that takes longer is slow. Other workers then take over the jobs that wait behind it. */
@@ -288,7 +286,7 @@ export class ParsePool {
     } else if (current && elapsed >= timeLimitMs) this.#end(thread, 'time');
     else if (current && elapsed >= slowMs && !thread.isSlow) {
       thread.isSlow = true;
-      // This worker runs these jobs too, after its slow job, if no other worker has finished them.
+      // This worker also runs these jobs after its slow job, if no other worker has finished them.
       this.#requeue(thread.jobs.filter((job) => job !== current));
     }
   }
@@ -297,7 +295,7 @@ export class ParsePool {
   #end(thread: Thread, failure: Failure): void {
     if (!this.#threads.delete(thread)) return;
     void thread.worker.terminate();
-    // Without a begun job, the first one fails, or a worker that cannot start would repeat all jobs forever.
+    // If no job was begun, the first one fails: otherwise, a broken worker would repeat all jobs forever.
     settle(thread.jobs[Math.max(0, begunOf(thread) - 1)], failure);
     if (Atomics.load(thread.begun, 0) > 0) this.warmUp();
     // Another worker may already run the jobs of a slow worker. The first result of a job counts.

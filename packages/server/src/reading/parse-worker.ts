@@ -91,7 +91,6 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** Few enough to be validated in a millisecond. */
 const ITEMS_PER_LINE = 20;
 
 /**

@@ -39,7 +39,6 @@ const OTHERS: Flow = ['others', ''];
 
 export class Parsing {
   readonly #small: ParsePool;
-  /** A separate worker for large mails. They take tens of milliseconds and must not delay small ones. */
   readonly #large: ParsePool;
   #unsettled = 0;
 
@@ -60,7 +59,6 @@ export class Parsing {
     this.#large = new ParsePool(entry, { ...forSmall, threads: 1, slow: 1, warm: 0, slowMs });
   }
 
-  /** Starts the workers that are kept when idle. Otherwise, the first mail would start them. */
   warmUp(): void {
     this.#small.warmUp();
   }

@@ -12,9 +12,9 @@ import type { Parsing } from './parsing.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { UnreadSource } from './sql.ts';
 
-/** Accepted mails are kept in memory until they are parsed; above this limit, the store loads them again. */
+/** Accepted mails up to this total stay in memory until they are parsed. Others are read from the store. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
-/** Limits per account: ten seconds of mail from the fastest sender, or minutes if parsing is slow. */
+/** Limits per account: about ten seconds of mail from the fastest sender, or minutes if parsing is slow. */
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
@@ -67,7 +67,7 @@ interface Deps {
   isShared: boolean;
 }
 
-/** Parses each accepted mail after the SMTP reply. Call {@link ensure} before reading parsed content. */
+/** Parses each accepted mail. SMTP replies do not wait. Call {@link ensure} before reading the content. */
 export class Readings {
   readonly #deps: Deps;
   readonly #entries = new Map<number, Entry>();
@@ -133,7 +133,7 @@ export class Readings {
     const [accountId] = flow;
     const size = raw.length;
     this.#admit(accountId, size);
-    // A large buffer cannot be kept: the store thread takes it over, or it is freed after the commit.
+    // A large buffer cannot be kept: it is transferred to the store thread, or freed after the commit.
     const isKept = raw.buffer.byteLength < LARGE_BYTES && this.#keptBytes + size <= MAX_KEPT_BYTES;
     if (isKept) this.#keptBytes += size;
     const leave = (): void => {
@@ -152,7 +152,7 @@ export class Readings {
         this.#storing.delete(entry);
         stored.resolve();
         if (isAwaited) hasten(entry.urgency);
-        // If parsing failed before the commit, it is repeated.
+        // If parsing failed before the commit, the mail is parsed again.
         const isBegun = isKept && this.#entries.has(source);
         if (isBegun || this.#stopped.signal.aborted) return;
         this.#read(isKept ? this.#add(source) : entry, unread, flow);
@@ -193,7 +193,7 @@ export class Readings {
     return left;
   }
 
-  /** With a shared store, ignores mails that the previous search did not find: a node may be parsing them. */
+  /** With a shared store, skips mails that the previous search did not find: a node may be parsing them. */
   async #look(): Promise<void> {
     const before = this.#seen;
     const seen = new Set<number>();
@@ -279,7 +279,7 @@ export class Readings {
       return mail.raw;
     };
     const finish = async (): Promise<void> => {
-      // Only mail in memory may be deferred: the rest would soon reach the limit of the backlog.
+      // A mail that is not in memory is not deferred, because such mails would soon fill the backlog.
       const mayWait = kept && this.#isBurst;
       const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait });
       note('parsed');

@@ -19,7 +19,7 @@ export const RAW_PIECE_BYTES = 256 * 1024;
 
 export interface NewSource {
   source: number;
-  /** The mail with our Received line first. The store takes over a resizable buffer: do not read it later. */
+  /** The mail with our Received line first. The store takes over a resizable buffer: do not use it again. */
   raw: Uint8Array;
   envelope: MailEnvelope;
   trail?: string;
@@ -134,7 +134,7 @@ async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
   return due.length;
 }
 
-/** Deletes the parsed content of sources. Call it after the sources are deleted, which waits for `keep`. */
+/** Deletes the parsed content of sources. Delete the sources first: their deletion waits for `keep`. */
 async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
   await tx.run(sql`delete from readings where source_seq ${anyOf(seqs)}`);
   await endUnread(tx, seqs);
@@ -151,7 +151,7 @@ export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
   return Buffer.concat([...first, ...others].map(({ bytes }) => bytes));
 }
 
-/** @param times number of deleted messages by source @returns the sources that other messages still use */
+/** Subtracts `times` (deleted messages by source) from the counts. @returns sources that are still used */
 async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
   // A fixed lock order prevents deadlocks between concurrent transactions.
   const shared = await tx.all<{ seq: number; messages: number }>(
@@ -200,7 +200,7 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
   );
 }
 
-/** Deletes about `limit` rows of marked sources. @returns the count; fewer than `limit` if none is left */
+/** Deletes about `limit` rows of sources to delete. @returns the count; below `limit` if none is left */
 export async function freeParked(tx: Tx, limit: number): Promise<number> {
   const most = Math.ceil(limit / ROWS_PER_PIECE);
   // Locked, because a concurrent call would count too few pieces and delete a source before its last piece.
@@ -260,7 +260,6 @@ export const readings = {
     );
   }),
 
-  /** Unparsed sources with a number above `after`, in ascending order. */
   listUnread: read(async (db, after: number, limit: number): Promise<UnreadSource[]> => {
     return db.all<UnreadSource>(
       sql`select s.seq as source, s.size, u.account_id as "accountId", u.checks

@@ -1,6 +1,6 @@
 /** A text with more candidates is a table of numbers and has no code. */
 const MAX_CANDIDATES = 200;
-/** From this many different numbers of equal length in a row, the numbers are a list and not codes. */
+/** This many different numbers of equal length in a row are a list, such as backup codes. */
 const LIST_FROM = 3;
 
 const TELLING = /\d|[A-Z]{3}|-[a-z]{3,12}-[a-z]/g;
@@ -20,7 +20,7 @@ const CANADIAN_POSTAL_CODE = /^[A-Z]\d[A-Z]\s?\d[A-Z]\d$/;
 const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№•●∙A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
 const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
 
-/** `words` is a chain of plain words (`calm-otter-swims`). The shape decides how likely a code is. */
+/** The form of a token. `words` is a chain of plain words, such as `calm-otter-swims`. */
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
 
 export interface Candidate {
@@ -30,7 +30,7 @@ export interface Candidate {
   shape: Shape;
 }
 
-/** The first pattern that matches decides. A token of shape undefined is never a code. */
+/** The first pattern that matches decides. If its shape is undefined, the token is never a code. */
 const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/, 'year'],
   [/^\d{4,8}$/, 'digits'],
@@ -59,7 +59,6 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
   // "[ABC-1234]" is an issue key.
   if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
-  // A candidate after "12-", "12 " or "Input > " is rejected.
   if (/\d\s?[:–-]$|\d $|[\dA-Za-z\u00c0-\u04ff] ?> ?$/.test(before)) return true;
   // "**4821" is the end of a masked number; "**4821**" is bold text.
   if (before.endsWith('**') && text.charAt(end) !== '*') return true;
@@ -67,7 +66,6 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }
 
-/** {@link TELLING} skips plain words, which are nearly all tokens. */
 function nextToken(text: string, from: number): { start: number; end: number } | undefined {
   TELLING.lastIndex = from;
   if (!TELLING.test(text)) return undefined;

@@ -1,4 +1,4 @@
-/* Phrases that distinguish a one-time code from other numbers where single words (code-words.ts) do not. */
+/* Phrases that distinguish a one-time code from other numbers. Single words are in code-words.ts. */
 
 /** Phrases that mean "one-time". Each is replaced by one word. */
 export const ONE_TIME =
@@ -15,7 +15,7 @@ export const EXPIRED =
 
 export const SOURCE_LINE = /[()=].*[;{}]\s*$|[!=]==?[^=]|=>|\w\([^()]*["'][^()]*\)\s*[;,)]/;
 
-/** A mail with such a subject has no one-time code, unless its text asks to enter one. */
+/** A mail with such a subject contains no one-time code, unless its text asks the reader to enter one. */
 export const RECORD_SUBJECT =
   /\b(?:receipt|invoice|statement|order confirmation|check-?in|dial-?in|meeting|webinar|conference|your (?:stay|trip)|quittung|rechnung|kontoauszug|reçu|relevé|recibo|ricevuta|estratto|nf-?e|nota fiscal|comprovante|comprobante|dekont|e-?paragon)\b|\[patch\b|faktur|fatura|bolletta|квитанц|чек |明細|发票|發票|账单|帳單|명세|영수증|فاتورة/i;
 
@@ -78,7 +78,7 @@ export const OTHER_SIGNS =
 
 export const BARE_CODE_SIGN = /^(?:コード|코드|รหัส)$/;
 
-/** Text that may stand between a code word and its code. A code of a loose shape allows no other text. */
+/** Text that may stand between a code word and its code, such as a colon or "is". */
 export const DIRECT =
   /(?:[:：=՝]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest|là|adalah|ni|je|van|este|és|yra|ir|ialah|ay|është|е|је|είναι|הוא|היא|هي|হল|হলো|է)(?:\s(?:the|der|die|das|le|la|el|il|o|a|het|de))?|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는|คือ)[\s"'«„“(*「【]*$/iu;
 

@@ -24,7 +24,7 @@ import { PURPOSES } from './link-words.ts';
 
 /** Number of characters before a candidate that are searched for its announcement. */
 const REACH = 240;
-/** The same limits in words: for code words, and (OTHER) for words that name another kind of number. */
+/** The same limit in words. Constants with OTHER are limits for words that name another kind of number. */
 const REACH_WORDS = 14;
 const REACH_WORDS_OF_LINE = 40;
 const REACH_WORDS_LOOSE = 3;
@@ -36,14 +36,14 @@ const REACH_WORDS_KEY = 4;
 const REACH_WORDS_OBJECT = 5;
 const WORDS_TO_SUBJECT = 5;
 const WORDS_NEAR = 7;
-/** Words that may label another number instead of the candidate: that number and the words just before it. */
+/** Number of words that may label another number instead of the candidate. It includes that number. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 const SOMETHING_ELSE = -1;
 const HINT = 60;
-/** A candidate of a loose shape needs this many points if only a colon or "is" separates the announcement. */
+/** Points that a loose shape needs if only a colon or "is" follows its announcement. */
 const SURE_ENOUGH = 85;
-/** Points that are needed if other words follow the announcement, or if the candidate is a chain of words. */
+/** Points that are needed if other words follow the announcement, or for a chain of words. */
 const SURE_IN_SENTENCE = 97;
 /** In mail of a checkout, a shorter number is a coupon, unless the text mentions verification. */
 const MIN_CHECKOUT_DIGITS = 6;
@@ -119,7 +119,7 @@ const isEntered = (words: readonly string[]): boolean =>
 export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
   ENTERED_BEFORE.test(sentence) || ENTERED_AFTER.test(after);
 
-/** Whether the sentence asks the reader to enter the number, and nothing else. */
+/** Whether the sentence asks the reader to enter the number and has no word for another kind of number. */
 function isToEnter(setting: Setting): boolean {
   const { alone, direct, wide, sentenceWords, kindsBefore, kindsAfter } = setting;
   const last = sentenceWords.length - (BESIDE_NUMBER.test(sentenceWords.at(-1) ?? '') ? 2 : 1);
@@ -197,7 +197,7 @@ function namesOther(words: readonly string[], at: number): boolean {
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 
-/** Matches "One-time password for the payment of EUR 120.00 with your card is 482913." */
+/** Points if the code is the subject of the sentence: "One-time password for the payment is 482913." */
 function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
   if (alone || !VERB.test(sentence)) return undefined;
   const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
@@ -216,14 +216,14 @@ function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undefined {
   return undefined;
 }
 
-/** For scripts without spaces: counts the nearest sign before the candidate, or a code sign after it. */
+/** For scripts without spaces: rates the nearest known word before the candidate, or a code word after it. */
 function pointsOfSigns({ before, after }: Setting): number | undefined {
   if (!SIGNS.test(before + after)) return undefined;
   const lastCode = [...before.matchAll(CODE_SIGNS)].at(-1);
   const lastOther = [...before.matchAll(OTHER_SIGNS)].at(-1);
   const code = lastCode?.index ?? -1;
   const other = lastOther?.index ?? -1;
-  // Matches "coupon code" with nothing between the two words.
+  // Matches the words "coupon code" without anything between them.
   const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
   if (attached && other < code && BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
   if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;
@@ -239,7 +239,7 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   return isNamed || EXPIRED.test(after);
 }
 
-/** A score if the number is certainly no code, whatever its announcement; else undefined. */
+/** Returns a low score if the number cannot be a code, whatever its announcement; else undefined. */
 function refusal(setting: Setting): number | undefined {
   const { alone, direct, sentence, after, sentenceWords, kindsBefore, kindsAfter, candidate } = setting;
   const { shape, value } = candidate;
@@ -262,7 +262,7 @@ export interface MailFacts {
   isAboutAccess: () => boolean;
 }
 
-/** Whether other evidence suggests a code that has no announcement. Used only for unambiguous shapes. */
+/** Whether other evidence suggests a code without an announcement. Used only for unambiguous shapes. */
 function isHinted(setting: Setting, { subjectSaysCode, isPointedAt, isAboutAccess }: MailFacts): boolean {
   const { alone, direct, sentence, after, following } = setting;
   return (

@@ -31,14 +31,14 @@ const MAX_READ = 32 * 1024;
 const MAX_CODES = 5;
 const CONTEXT_SIDE = 40;
 const MAX_TOPIC = 2_048;
-/** In wrapped text, only a line of at least this many characters continues on the next line. */
+/** In wrapped text, a line of at least this many characters may continue on the next line. */
 const MIN_WRAPPED = 50;
 const MAX_SHORT = 40;
 const SURE = 45;
 /** Characters. A longer line is a paragraph, not source code. */
 const MAX_SOURCE_LINE = 200;
 
-/** The digits zero of other scripts in mail. In Unicode, the digits one to nine follow each of them. */
+/** The digit zero of each other script that occurs in mail. The other nine digits follow it in Unicode. */
 const ZEROS =
   '\u0660\u06f0\u0966\u09e6\u0a66\u0ae6\u0b66\u0be6\u0c66\u0ce6\u0d66\u0e50\u0ed0\u1040\u17e0\uff10';
 const FOREIGN_DIGIT = [...ZEROS]
@@ -115,7 +115,7 @@ function read(given: string, mail: Mail): Found[] {
 
 const hasLetters = ({ value }: Candidate): boolean => /[A-Z]/i.test(value);
 
-/** Whether the code only labels a record ("test code 10231"): nothing says that it gives access. */
+/** Whether the code only labels a record ("test code 10231"), because nothing says that it gives access. */
 function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
   if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
@@ -159,7 +159,7 @@ function speaksOfAccess(text: string): boolean {
 
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
 
-/** Finds one-time codes, most likely first. @param words of the HTML, which are used if `text` has no code */
+/** Finds one-time codes, most likely first. @param words text of the HTML, used if `text` has no code */
 export function findCodes(
   subject: string,
   text: string | null,
@@ -172,7 +172,7 @@ export function findCodes(
     isPointedAt: false,
     isOffer: /\d\s?%/.test(subject),
     isRecord: !subjectSaysCode && RECORD_SUBJECT.test(subject),
-    // Lazy, because most mail contains no number that could be a code.
+    // Lazy, because most mails contain no number that could be a code.
     isAboutAccess: once(() => [subject, text ?? '', words ?? ''].some(speaksOfAccess)),
     isSubjectOfAccess: once(
       () => hasPurpose(subject) && !NOT_VERIFY.test(subject) && !CONFIRMED.test(subject),
@@ -187,7 +187,7 @@ export function findCodes(
   return best(all);
 }
 
-/** Merges equal values. Drops a value that is not a code somewhere; a repeated value gets a higher score. */
+/** Merges equal values. If one occurrence is not a code, the value is dropped; repetition adds points. */
 function best(found: readonly Found[]): MailCode[] {
   const byValue = new Map<string, Found>();
   for (const one of found) {

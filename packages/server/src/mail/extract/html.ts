@@ -38,7 +38,7 @@ const TAB = 2;
 const LINE = 3;
 const BREAKS = ['', ' ', '\t', '\n'];
 
-/** Collects visible text and links. A hidden element ends when each of its start tags has an end tag. */
+/** Collects visible text and links. Counts nested tags of one name to find the end of a hidden element. */
 class PageReader extends TagReader {
   words = '';
   readonly anchors: HtmlAnchor[] = [];

@@ -15,7 +15,6 @@ export const TEXT_WORDS: readonly (readonly [Purpose, RegExp])[] = PURPOSE_ORDER
   return [purpose, new RegExp(words.join('|'), 'i')];
 });
 
-/** Phrases where "confirm" or "verify" is not about an address or an account. */
 export const NOT_VERIFY =
   /order|booking|reserv|attend|rsvp|appointment|payment|delivery|shipment|purchase|receipt|bestell|buchung|termin|commande|réservation|pedido|compra|ordine|prenot|注文|予約|订单|주문|заказ|(?:verif|confirm)(?:ied|ed) by\b|(?:confirm|verify) (?:which|what|whether|if|how)\b/i;
 

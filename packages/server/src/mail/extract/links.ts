@@ -142,7 +142,7 @@ function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   return lead === undefined ? undefined : kindOfText(lead);
 }
 
-/** The label of a link in plain text, as in "[Sign in](https:", "Sign in <https:" or "Continue: https:". */
+/** Finds the label of a link in plain text: "[Sign in](https:", "Sign in <https:" or "Continue: https:". */
 function labelBefore(before: string): string {
   const words = before.replace(/[\s:\]<([]+$/, '');
   const label = words.split(SENTENCE_END).at(-1)?.replace(/.*\[/, '') ?? '';
@@ -172,7 +172,7 @@ export function* textLinks(text: string): Generator<TextLink> {
   }
 }
 
-/** Each link once: those of the HTML, then others of the plain text and of List-Unsubscribe (RFC 2369). */
+/** Each link once: first those of the HTML, then others of the text and of List-Unsubscribe (RFC 2369). */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
   // If an image and a button have the same target, the text of the button is used.

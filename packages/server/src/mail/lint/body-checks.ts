@@ -57,7 +57,7 @@ export function differentText({ mail: { content } }: LintedMail): Case[] {
   if (!content.text?.trim() || content.htmlText === null) return [];
   const shown = wordsOf(content.htmlText);
   if (shown.size < MIN_WORDS) return [];
-  // `htmlText` is cut to the same length.
+  // `htmlText` is cut to the same length, so the comparison is fair.
   const text = wordsOf(content.text.slice(0, MAX_HTML_TEXT));
   const shared = [...shown].filter((word) => text.has(word)).length / shown.size;
   if (shared >= MIN_SHARED) return [];

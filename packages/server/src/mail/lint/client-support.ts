@@ -46,7 +46,6 @@ class FeatureReader extends TagReader {
     const { tag, tagStart } = this;
     this.isStyle = tag === 'style';
     const type = this.attributes.get('type')?.toLowerCase();
-    // Style sheets that only load fonts do not affect the layout.
     const isSheet = /stylesheet/i.test(this.get('rel')) && !FONT_SHEET.test(this.get('href'));
     if (tag === 'link' ? isSheet : type !== 'hidden')
       this.use(`element:${tag}:${type}`, tagStart) || this.use(`element:${tag}`, tagStart);
@@ -96,7 +95,6 @@ class FeatureReader extends TagReader {
   }
 }
 
-/** Skips `@supports` blocks, because the CSS outside them is the fallback. */
 function* declarationsOf(css: string): Generator<[declaration: string, index: number]> {
   let guarded = 0;
   for (const { 1: piece = '', 2: end = '', index } of css.matchAll(/([^;{}]*)([;{}]?)/g)) {

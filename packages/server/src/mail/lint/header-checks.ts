@@ -70,7 +70,7 @@ export const missingListUnsubscribe = (mail: LintedMail): string[] =>
   isBulk(mail) ? missing('List-Unsubscribe')(mail) : [];
 
 export function noOneClickUnsubscribe({ mail: { content } }: LintedMail): string[] {
-  // Discussion lists often offer only a mail address, and this is allowed.
+  // An https URL requires one-click unsubscription. Discussion lists often have only a mail address.
   const isOffered =
     !/<\s*https:/i.test(fieldOf(content, 'list-unsubscribe')) ||
     /list-unsubscribe\s*=\s*one-click/i.test(fieldOf(content, 'list-unsubscribe-post'));

@@ -13,7 +13,7 @@ const MAX_TEXT = 1_000;
 
 const ORDER: readonly string[] = ['error', 'warning', 'info'];
 
-/** One finding per rule, most severe first. Never throws. @param raw without our Received line */
+/** One finding per rule, most severe first. Never throws. @param raw without this server's Received line */
 export function lintMail(raw: Uint8Array): LintReport {
   const source = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const mail = parseMail(source);

@@ -46,7 +46,7 @@ const VISIBLE = /[^\s\p{Cf}\p{Mn}\u115f]/u;
 const READABLE = /[\p{L}\p{N}]/u;
 const HIDING =
   /(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|(?:max-)?(?:height|width)\s*:\s*0(?![.\d])|line-height\s*:\s*[01]px)/i;
-/** Hosts for development and documentation (RFC 2606, RFC 6761). They cannot have a public certificate. */
+/** Hosts for development and documentation (RFC 2606, RFC 6761), which cannot have a public certificate. */
 const LOCAL_HOST =
   /^http:\/\/(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1\]|host\.docker\.internal|[^/:?#]*\.(?:localhost|test|local|internal|lan|invalid))(?=[/:?#]|\d|$)/i;
 

@@ -3,7 +3,6 @@ import { type Filters, type HeadField, headHas, type MessageHead } from './filte
 
 export type TextField = HeadField | 'text' | 'code' | 'messageId' | 'tag';
 
-/** With `not`, the condition must not hold. */
 type Negatable<C> = C & { not?: boolean };
 
 export type MailCondition = Negatable<{ field: TextField; text: string } | { field: 'attachments' }>;

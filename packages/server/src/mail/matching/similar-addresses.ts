@@ -6,7 +6,7 @@ const SHORT_NAME = 6;
 
 /** The address is in lower case and without a tag. */
 export interface WantedAddress {
-  /** A catch-all compares only the domain. No mail is intended for the sink, which takes all other mail. */
+  /** A catch-all compares only the domain. The sink takes all other mail, so no mail is intended for it. */
   kind: 'address' | 'catch-all' | 'sink';
   address: string;
   domain: string;
@@ -63,7 +63,7 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** Letters of the local part without tag, as a bit set; undefined if only a full parser can read `path`. */
+/** Letters of the local part without tag, as a bit set; undefined if only parseAddress can read `path`. */
 function letterSetOf(path: string): number | undefined {
   let letters = 0;
   for (let i = 0; i < path.length; i++) {

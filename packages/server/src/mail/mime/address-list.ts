@@ -107,7 +107,7 @@ function tokensOf(text: string): Token[] {
   return tokens;
 }
 
-/** The range inside the innermost brackets. An unclosed bracket ends at its first comma or semicolon. */
+/** The range inside the innermost angle brackets. An unclosed one ends at its first comma or semicolon. */
 function bracketRange(tokens: readonly Token[], from: number): { start: number; end: number; next: number } {
   let start = from;
   let comma = -1;
@@ -144,7 +144,7 @@ const mailbox = (address: string, name: string): MailAddress => ({
   name: cut(name, MAX_MAILBOX_NAME),
 });
 
-/** A quoted string directly before `@` is a local part. Dots may be between blanks (RFC 5322 section 4.4). */
+/** A quoted string directly before `@` is a local part. Blanks may surround a dot (RFC 5322 section 4.4). */
 function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: Token[] } {
   const addresses: string[] = [];
   const words: Token[] = [];

@@ -121,7 +121,7 @@ export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean):
 
 export const isSevenBit = (name: string): boolean => SEVEN_BIT.test(name);
 
-/** Whether most non-ASCII characters are valid UTF-8, which is rare in text of other charsets. */
+/** Whether most non-ASCII characters are valid UTF-8. This is rare in text of other charsets. */
 function isCutUtf8(bytes: Uint8Array): boolean {
   // `stream` makes the decoder ignore an incomplete character at the end.
   const text = new TextDecoder().decode(bytes.subarray(0, CUT_SAMPLE), { stream: true });
@@ -166,7 +166,7 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
   );
 }
 
-/** Removes each escape sequence before another one, because TextDecoder treats the first one as an error. */
+/** Removes each escape sequence that another one follows, because TextDecoder treats it as an error. */
 function withoutEmptyStretches(bytes: Buffer): Buffer {
   const pieces = bytes.toString('latin1').split(ESC);
   const kept = pieces.filter((piece, at) => piece.length !== 2 || at === 0 || at === pieces.length - 1);
@@ -183,7 +183,7 @@ function platformDecoder(name: string): CharsetDecoder | undefined {
   }
 }
 
-/** Uses the byte order mark, else the zero bytes of ASCII characters, else little-endian. */
+/** The byte order mark decides, else the position of zero bytes, else the text is little-endian. */
 function decodeUtf16(bytes: Buffer): string {
   const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff;
   const isMarked = isBigEndian || (bytes[0] === 0xff && bytes[1] === 0xfe);

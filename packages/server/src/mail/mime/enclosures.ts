@@ -5,7 +5,7 @@ const BACKSLASH = 0x5c;
 /** Finds the end of quoted strings, comments and domain literals in a header field (RFC 5322 section 3.2). */
 export class Enclosures {
   readonly #text: string;
-  /** Kinds with an unclosed opening. Later openings of a kind are plain text, which keeps the time linear. */
+  /** Opening characters that are never closed. Later ones are plain text, which keeps the time linear. */
   #unclosed = '';
 
   constructor(text: string) {
@@ -13,8 +13,8 @@ export class Enclosures {
   }
 
   /**
-   * Comments nest; a backslash escapes in strings and comments.
-   * @returns the offset after the closing character; -1 if none opens at `start` or none closes
+   * Comments nest. A backslash escapes in strings and comments.
+   * @returns the offset after the closing character; -1 if nothing is enclosed at `start`
    */
   endOf(start: number): number {
     const text = this.#text;

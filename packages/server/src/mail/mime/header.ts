@@ -90,7 +90,7 @@ export function readHeader(source: Buffer, start = 0): HeaderRange {
   const fields: FieldRange[] = [];
   const keys = new Set<string>();
   let isCut = false;
-  /** The field that folded lines continue; undefined after a broken line, whose folds are dropped. */
+  /** The field that folded lines continue; undefined after a broken line, whose folded lines are dropped. */
   let open: FieldRange | undefined;
   /** True until a field is read that is not a trace field. Relays put trace fields at the top. */
   let hasOnlyTrace = true;
@@ -127,7 +127,7 @@ export function readHeader(source: Buffer, start = 0): HeaderRange {
   return { fields, bodyStart: at, isCut };
 }
 
-/** Whether a folded line lost its leading blank: a parameter, the rest of a list, or the last header line. */
+/** Whether the line is a fold that lost its blank: a parameter, a list item or the last header line. */
 function isLostFold(
   source: Buffer,
   { text, next }: Line,

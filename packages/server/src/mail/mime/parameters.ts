@@ -19,7 +19,7 @@ export interface Structured {
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 const PLAIN = /^[\w/+.-]*$/;
 const NONE: ReadonlyMap<string, string> = new Map();
-/** A parameter whose semicolon is missing, after a blank or a comma. */
+/** The start of a parameter after a blank or a comma, where the semicolon is missing. */
 const NEXT_PARAMETER =
   /(?:boundary|charset|name|filename|type|format|delsp|method|start|protocol|report-type|size)\*?\d*\*?[ \t]*=/iy;
 const EXTENDED_NAME = /^([^*]+)\*(?:(\d{1,4})(\*)?)?$/;
@@ -96,7 +96,10 @@ class StructuredScan {
     return end > 0;
   }
 
-  /** A quoted string (RFC 5322 section 3.2.4), where backslashes may also belong to paths. */
+  /**
+   * A quoted string (RFC 5322 section 3.2.4). Backslashes escape only `\` and `"`, as some senders write
+   * paths.
+   */
   #quoted(): string {
     const start = this.#at + 1;
     const end = this.#enclosures.endOf(this.#at);
@@ -105,7 +108,7 @@ class StructuredScan {
     return value.includes('\\') ? value.replace(/\\(["\\])/g, '$1') : value;
   }
 
-  /** Ends at a semicolon, or before a parameter whose semicolon is missing. Drops comments after a blank. */
+  /** Ends at a semicolon, or before a parameter whose semicolon is missing. Drops a comment after a blank. */
   #token(): string {
     const text = this.#text;
     let value = '';
@@ -160,7 +163,7 @@ function addPiece(
   if (!all.pieces.has(at)) all.pieces.set(at, { value: rest ?? value, isEncoded });
 }
 
-/** Pieces (RFC 2231 sections 3 and 4) are decoded together, because a character may be split between two. */
+/** The pieces of RFC 2231 are decoded together, because a character may be split between two of them. */
 function joinPieces({ charset, pieces }: Pieces): string {
   const sorted = [...pieces].sort(([a], [b]) => a - b).map(([, piece]) => piece);
   if (!sorted.some(({ isEncoded }) => isEncoded))

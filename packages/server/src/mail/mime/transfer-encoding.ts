@@ -124,7 +124,7 @@ function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
 /** Limit of the zeros that replace lost trailing blanks, because one character can stand for 45 zeros. */
 export const MAX_FILLED_BYTES = 1024 * 1024;
 
-/** Subtract it from a character to get six bits. The first character of a line is the line's length. */
+/** A character code minus this value is six bits. The first character of a line is the line's length. */
 const UU_ZERO = 0x20;
 const UU_BEGIN_WITHIN = 4_096;
 const UU_LINE = /^begin [0-7]{3,4} .*$/m;
@@ -146,7 +146,7 @@ function decodeUuLines(lines: Buffer): Buffer {
     const lineFeed = lines.indexOf(LF, at);
     const next = lineFeed < 0 ? lines.length : lineFeed + 1;
     const end = startOfBreak(lines, at, next);
-    // The last line has the length 0, which is a space. Some relays trim the space.
+    // The last line has the length 0, which is written as a space. Some relays remove it.
     const written = end === at ? 0 : uuDigit(lines, at, end);
     if (written === 0) break;
     const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));
@@ -164,6 +164,5 @@ function decodeUuLines(lines: Buffer): Buffer {
   return decoded.subarray(0, length);
 }
 
-/** Returns six bits. Missing characters were blanks, which encode zeros. */
 const uuDigit = (bytes: Buffer, at: number, end: number): number =>
   at < end ? ((bytes[at] ?? UU_ZERO) - UU_ZERO) & 63 : 0;

@@ -138,7 +138,7 @@ const CUT_NOTE =
 
 const noteOfCut = (source: string): string => (source.length > MAX_LENGTH ? CUT_NOTE : '');
 
-/** @param imageOf returns the URL of an image by Content-ID @returns undefined if the page is too long */
+/** @param imageOf returns an image's URL by its Content-ID @returns undefined if the page is too long */
 export function previewPage(
   source: string,
   imageOf: (contentId: string) => string | undefined,

@@ -10,7 +10,7 @@ import type { CheckerData, FromChecker, ToChecker } from './worker.ts';
 export const CHECK_TIME_LIMIT_MS = 2_000;
 /** For this last part of CHECK_TIME_LIMIT_MS, the thread returns what it has found so far. */
 export const HURRY_MS = 200;
-/** Limit of concurrent checks, which mostly wait for name servers. Further mails get `temperror`. */
+/** Limit of concurrent checks, which mostly wait for name servers. Above it, the result is `temperror`. */
 const MAX_CHECKS = 200;
 /** Limit per sending host. Enough for 500 messages a second if name servers take 100 ms. */
 export const MAX_CHECKS_PER_SOURCE = 50;

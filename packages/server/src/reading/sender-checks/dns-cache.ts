@@ -12,15 +12,13 @@ const TIMEOUT_MS = 600;
 const TRIES = 2;
 /** Cache time of records. Node.js does not return the TTL, which is rarely shorter than a minute. */
 const KNOWN_MS = 60_000;
-/** Failures are cached, so that a name server that does not respond delays only one message of its domain. */
+/** Failures are cached, so that an unresponsive name server does not delay every message of its domain. */
 const FAILURE_KNOWN_MS = 5_000;
 const CACHE_LETTERS = 4 * 1024 * 1024;
 const ENTRY_LETTERS = 100;
 /** Limit of one record set in characters. The record sets of the largest companies have a few thousand. */
 const MAX_ANSWER_LETTERS = 16 * 1024;
-/**
- * DNS queries per mail: twice the number for a strict SPF policy, three signatures and a deep From domain.
- */
+/** Twice the DNS queries of a strict SPF policy, three signatures and a deep From domain. */
 const MAX_QUESTIONS = 60;
 
 /** Failure codes that are cached as long as records; '' means success. */
@@ -31,7 +29,6 @@ type Outcome = { records: Records; failure: string; letters: number };
 
 export interface DnsSettings {
   servers: readonly string[] | null;
-  /** Monotonic milliseconds, for the age of cache entries. */
   now?: () => number;
 }
 

@@ -21,7 +21,7 @@ const TAKEN_APART = /^(?:(dkim-signature)|from)[ \t]*:/i;
 /** A body is hashed in pieces, so that a large body does not block other checks. */
 const PIECE_BYTES = 64 * 1024;
 
-/** If a mail has several signatures, its result is the first of these that one of the signatures has. */
+/** If a mail has several signatures, the first word of this list that one of them has is the result. */
 const BEST_FIRST = ['pass', 'temperror', 'fail', 'policy', 'permerror', 'neutral', 'none'];
 
 interface Signatures {
@@ -103,7 +103,7 @@ async function checkAuthor(
       strict: true,
     });
     const result = found ? found.status.result : 'permerror';
-    // SPF or DKIM failed temporarily. Without that failure, the mail might have passed.
+    // A temporary failure of SPF or DKIM may be the only reason why DMARC did not pass.
     return unsure && result !== 'pass' && result !== 'none' ? 'temperror' : result;
   } catch {
     return 'temperror';
