@@ -6,7 +6,6 @@ import type { PartIndex } from './mime/part-index.ts';
 export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
 export interface FullJson {
-  /** Fields of the JSON object that precede the content fields. */
   head: object;
   attachmentsUrl: string;
 }

@@ -9,7 +9,6 @@ export const MAX_SUBJECT = 1_000;
 export const MAX_MAILBOX_NAME = 200;
 /** A local part of 64 octets, `@`, and a domain of 255 octets (RFC 5321 section 4.5.3.1). */
 export const MAX_MAILBOX_ADDRESS = 320;
-/** The same as the limit of recipients in an SMTP transaction. */
 export const MAX_MAILBOXES = 100;
 export const MAX_MAILBOX_CHARACTERS = 8_000;
 export const MAX_PREVIEW = 200;

@@ -12,7 +12,6 @@ export type {
   MailLink,
 } from '@mayfly/client/contract';
 
-/** Any part except the text or HTML body. Inline parts are attachments too. */
 export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 
 type Contained = 'from' | 'to' | 'cc' | 'subject' | 'preview' | 'attachmentCount' | 'inlineCount' | 'codes';

@@ -27,7 +27,6 @@ type FromSource = 'html' | 'htmlText' | 'images' | 'text' | 'headers';
 
 /** Fields of {@link FromSource} are undefined if they must be decoded from the raw source. */
 export interface StoredContent extends Omit<MailContent, FromSource>, Partial<Pick<MailContent, FromSource>> {
-  /** The first MAX_BEGINNING characters of each body. Set if one of them is too long to be stored. */
   beginnings?: { text: string | null; html: string | null };
   /** Undefined if parsing failed or if the index is too long. The mail is then parsed again on demand. */
   index?: PartIndex;

@@ -78,7 +78,6 @@ export class Turns<T extends { readonly flow: Flow }> {
 
 interface Thread {
   readonly worker: Worker;
-  /** In the order in which the worker runs them. */
   readonly jobs: Job[];
   readonly outbox: Job[];
   /** Resolves when all earlier jobs are posted, which takes time because their inputs are loaded first. */

@@ -64,7 +64,6 @@ export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) =
 };
 
 export interface WorkerData {
-  /** Shared memory with one number: the count of jobs that this worker has begun. */
   begun: Int32Array;
 }
 

@@ -22,7 +22,6 @@ const REASONS: Readonly<Record<Failure, string>> = {
   closed: 'The server stopped before the mail was read.',
 };
 
-/** By default, a caller awaits the result. */
 export type ParseRequest = Partial<Pick<JobRequest, 'flow' | 'signal' | 'urgency' | 'mayWait'>>;
 
 type LazyMail = Pick<JobRequest, 'size' | 'load'>;

@@ -77,11 +77,9 @@ export class Readings {
   #reserving: Promise<void> | undefined;
   readonly #stopped = new AbortController();
   #keptBytes = 0;
-  /** Mails whose commit is pending. */
   readonly #storing = new Set<Entry>();
   /** Monotonic milliseconds of the last arrival. */
   #arrivedAt = Number.NEGATIVE_INFINITY;
-  /** Sources that were unparsed at the last search. */
   #seen: ReadonlySet<number> = new Set();
 
   constructor(deps: Deps) {
@@ -269,7 +267,6 @@ export class Readings {
       return found;
     };
     let mail: Omit<Mail, 'checks'> | undefined = kept;
-    // The sender check does not need a worker, so it starts now.
     let checking = kept && check(kept);
     const load = async (): Promise<Uint8Array> => {
       if (entry.isCancelled || signal.aborted) throw GONE;

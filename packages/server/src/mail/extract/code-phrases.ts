@@ -61,7 +61,6 @@ const ACCESS_WORDS: readonly RegExp[] = [
 ];
 export const ABOUT_ACCESS = new RegExp(ACCESS_WORDS.map(({ source }) => source).join('|'), 'i');
 
-/** Words for "code" without a purpose. Records of all kinds have such codes. */
 export const BARE_CODE =
   /^(?!einmal|engångs|engangs|kertakäyttö|ühekord|pass)(?:\p{L}{3,}(?:code|codes|kode|koden|kodi|kod|kodu|kód|kood)|codes?|c[oó]d(?:igos?|ice|ici|i|ul)?|claves?|k[oó]d\p{L}{0,4}|kood\p{L}{0,4}|код\p{L}{0,4}|κωδικ\p{L}*|(?:[وبلك]?ال|لل|[وبل])?رمز\p{L}*|کد|کوڈ|קוד\p{L}*|कोड|কোড)$/iu;
 

@@ -22,9 +22,9 @@ import { PURPOSES } from './link-words.ts';
 
 /* Scores a candidate by the words around it. The words before it ("your code:") are its announcement. */
 
-/** Number of characters before a candidate that are searched for its announcement. */
+/** Characters before a candidate that are searched for its announcement. */
 const REACH = 240;
-/** The same limit in words. Constants with OTHER are limits for words that name another kind of number. */
+/** Words before a candidate that are searched. OTHER is for words that name another kind of number. */
 const REACH_WORDS = 14;
 const REACH_WORDS_OF_LINE = 40;
 const REACH_WORDS_LOOSE = 3;

@@ -29,7 +29,6 @@ const BLOCKS: ReadonlySet<string> = new Set(
     'h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'
   ).split(' '),
 );
-/** Input types whose value a browser does not show. Other fields may show a code to copy. */
 const UNSEEN_FIELD = /^\s*(?:hidden|password|checkbox|radio|image|file|range|color)\s*$/i;
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 

@@ -7,7 +7,6 @@ export abstract class TagReader implements TokenizerCallbacks {
   protected readonly html: string;
   protected tag = '';
   protected tagStart = 0;
-  /** Attributes of the current tag. As in browsers, the first of several duplicates counts. */
   protected readonly attributes = new Map<string, string>();
   private name = '';
   private value = '';

@@ -3,7 +3,6 @@ import type { MailContent, MailSummary } from '../mail.ts';
 import type { FieldRange } from '../mime/header.ts';
 import type { Case, LintedMail } from './finding.ts';
 
-/** Octets of a line without its line break (RFC 5322 section 2.1.1). */
 export const MAX_LINE_OCTETS = 998;
 const LF = 0x0a;
 const CR = 0x0d;

@@ -74,7 +74,6 @@ export class ComparedContent {
   }
 }
 
-/** Enough for a few thousand mails, or for 80 mails with texts of 100 KB. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
 export const recentContents = (): LRUCache<string, ComparedContent> =>

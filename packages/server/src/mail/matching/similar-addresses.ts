@@ -38,7 +38,6 @@ function areLocalPartsSimilar(a: string, b: string): boolean {
   return typos(a, b, most) <= most;
 }
 
-/** Whether one domain may be a typing error for the other. Expects lower case. */
 export function areDomainsAlike(a: string, b: string): boolean {
   return a !== b && typos(a, b, MAX_TYPOS) <= MAX_TYPOS;
 }

@@ -96,10 +96,7 @@ class StructuredScan {
     return end > 0;
   }
 
-  /**
-   * A quoted string (RFC 5322 section 3.2.4). Backslashes escape only `\` and `"`, as some senders write
-   * paths.
-   */
+  /** A quoted string (RFC 5322 section 3.2.4), but backslashes in file paths are kept. */
   #quoted(): string {
     const start = this.#at + 1;
     const end = this.#enclosures.endOf(this.#at);

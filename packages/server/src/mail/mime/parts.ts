@@ -35,7 +35,6 @@ export interface Part {
   /** Decoded but not cleaned; '' if the part has none. */
   filename: string;
   contentId: string;
-  /** True for a multipart that was split, even if it has no parts. */
   isMultipart: boolean;
 }
 
@@ -72,7 +71,6 @@ class PartScan {
   private readonly all: Part[] = [];
   private readonly limits = new Set<Limit>();
   private readonly open: OpenPart[] = [];
-  /** For each boundary, the innermost open multipart that uses it. */
   private readonly byBoundary = new Map<string, OpenPart>();
   private longest = 0;
 

@@ -140,7 +140,6 @@ export interface CheckerData {
 /** A mail to check, or the id of a running check whose partial result is needed now. */
 export type ToChecker = (CheckedMail & { id: number }) | { hurry: number };
 
-/** The thread sends `ready` when it listens, and later one result per mail. */
 export type FromChecker = 'ready' | { id: number; found: MailAuthentication };
 
 if (parentPort !== null) {
