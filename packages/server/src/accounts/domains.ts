@@ -6,12 +6,12 @@ export interface UsableDomain {
   shared: boolean;
 }
 
-/** True for a domain one label below one of `domains`; catch-all inboxes have such sub-domains. */
+/** True for a domain one label below one of `domains`. */
 export function isSubdomainOf(domains: { has(domain: string): boolean }, domain: string): boolean {
   return domains.has(domain.slice(domain.indexOf('.') + 1));
 }
 
-/** Domains that an account can use: the default first, then by name. A configured domain is shared, even if an account owned it before. */
+/** Domains that an account can use, the default first. Configured domains are shared by all accounts. */
 export function usableDomains(configured: readonly string[], owned: readonly DomainRecord[]): UsableDomain[] {
   const [first] = configured;
   const own = owned.map(({ domain }) => domain).filter((domain) => !configured.includes(domain));

@@ -5,7 +5,7 @@ import type { Store } from '../store.ts';
 import { LOCAL_PLAN } from './plans.ts';
 import type { AccountRecord, KeyRecord, KeyScope } from './sql.ts';
 
-/** Enough for each pipeline, person and program of a large team; few enough for a list without pages. */
+/** Enough for a large team, and few enough for a list without pages. */
 export const MAX_KEYS_PER_ACCOUNT = 1000;
 /** Letters of the secret that lists show, to tell keys apart: too few to guess a key. */
 const SHOWN_SECRET_LETTERS = 4;
@@ -24,7 +24,7 @@ export interface MadeKey {
   key: string;
 }
 
-/** Makes an API key, valid once its record is stored. @param chosen the operator's credential; null: a random one */
+/** Creates an API key, valid once its record is stored. @param chosen the key; null: a random one */
 export function newKey(wanted: WantedKey, now: number, chosen: string | null = null): MadeKey {
   const { accountId, name, scope, expiresAt } = wanted;
   const key = chosen ?? newCredential('mfk');
@@ -44,9 +44,9 @@ export async function addKey(
   return made;
 }
 
-/** Sign-ups of all clients together: enough for a team that is invited at once. A flood of accounts must not fill the storage. */
+/** Limit for all clients together: a flood of accounts must not fill the storage. */
 export const SIGN_UPS_PER_MINUTE = 10;
-/** Sign-ups of one client address: enough for a person who mistypes a name and retries. */
+/** Limit of one client address: enough for a person who mistypes a name and retries. */
 export const SIGN_UPS_PER_ADDRESS = 5;
 const OF_ALL = { burst: SIGN_UPS_PER_MINUTE, requestsPerSecond: SIGN_UPS_PER_MINUTE / 60 };
 const OF_ADDRESS = { burst: SIGN_UPS_PER_ADDRESS, requestsPerSecond: SIGN_UPS_PER_ADDRESS / 600 };
@@ -60,10 +60,7 @@ interface SignUpDeps {
   clock: Pick<Clock, 'now'>;
 }
 
-/**
- * Creates an account of a plan for anyone. @param address identifies the client
- * @throws AppError `rate_limited` above a limit, or `unavailable`
- */
+/** Creates an account without a credential. @throws AppError `rate_limited`, `unavailable` */
 export async function signUp(
   { store, rate, clock }: SignUpDeps,
   plan: string,
@@ -94,7 +91,7 @@ export interface FirstStart {
   key: string | null;
 }
 
-/** Creates an account and its key, if there is none. A key chosen by the operator is added to the first one. */
+/** Creates the first account with its key. If an account exists, adds the operator's key to the first one. */
 export async function ensureFirstAccount(
   store: Pick<Store, 'accounts' | 'keys'>,
   chosenKey: string | null,

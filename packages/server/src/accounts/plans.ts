@@ -12,7 +12,7 @@ export interface Plan {
   maxMessagesPerInbox: number;
   /** Largest message, bytes as received. */
   maxMessageBytes: number;
-  /** Webhooks of an account, with those of single inboxes. */
+  /** Webhooks of an account, including those of single inboxes. */
   maxWebhooks: number;
 }
 
@@ -94,7 +94,7 @@ function readLimit(limit: keyof Plan, value: unknown): number {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Parses MAYFLY_PLANS, a JSON object of limits by plan name; null means no limit. @throws Error for the operator */
+/** Parses MAYFLY_PLANS, a JSON object of limits by plan name; null means no limit. @throws Error */
 export function parsePlans(text: string): PlanSettings {
   const given: unknown = JSON.parse(text);
   if (!isObject(given)) throw new TypeError('It must be an object.');

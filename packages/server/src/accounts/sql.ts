@@ -30,7 +30,7 @@ export interface DomainRecord {
   createdAt: number;
 }
 
-/** Required before rows of an account are counted for a limit. @returns false if it is deleted or being deleted */
+/** Locks an account before its rows are counted. @returns false if it is deleted or being deleted */
 async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
   const account = await tx.first(
     sql`select id from accounts where id = ${accountId} and deleted_at is null ${FOR_UPDATE}`,
@@ -38,7 +38,7 @@ async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
   return account !== undefined;
 }
 
-/** {@link lockAccount} for a request. @throws AppError `unauthorized` if the account is deleted or being deleted */
+/** Locks the account of a request. @throws AppError `unauthorized` if it is deleted or being deleted */
 export async function requireAccount(tx: Tx, accountId: string): Promise<void> {
   if (await lockAccount(tx, accountId)) return;
   throw new AppError(
@@ -68,7 +68,7 @@ async function insertAccount(tx: Tx, { id, name, plan, createdAt }: AccountRecor
 }
 
 export const accounts = {
-  /** Creates the first account and its first key, and returns true; false if an account exists or is being created. */
+  /** Creates the first account and its key. @returns false if an account exists or is being created */
   createFirst: write(
     async (tx, account: AccountRecord, key: HashedKey): Promise<boolean> => {
       // If two processes start at once, only the one that inserts the marker creates the account.
@@ -92,11 +92,10 @@ export const accounts = {
 
   create: write(async (tx, account: AccountRecord, key: HashedKey | null): Promise<void> => {
     await insertAccount(tx, account);
-    // Fails if a key with this hash exists: otherwise the account would have no key.
+    // Must fail if a key with this hash exists: otherwise the account would have no key.
     if (key) await insertKey(tx, key, EMPTY);
   }),
 
-  /** Oldest first. */
   list: read(async (db, limit?: number): Promise<AccountRecord[]> => {
     const rows = await db.all<AccountRecord>(
       sql`select ${ACCOUNT} from accounts order by id limit ${limit ?? Number.MAX_SAFE_INTEGER}`,
@@ -121,7 +120,7 @@ const KEY = constant(
 const LISTED_KEY = sql`${KEY}, last_used_at as "lastUsedAt"`;
 const isUnexpired = (now: number) => sql`(expires_at is null or expires_at > ${now})`;
 
-/** Marks a revoked key, so that a start does not add it again from the configuration. */
+/** Marker of a revoked key: a start must not add the key again from the configuration. */
 const revokedMarker = (hash: string): string => `revoked-key ${hash}`;
 
 async function rememberRevoked(tx: Tx, hash: string): Promise<void> {
@@ -188,7 +187,7 @@ export const keys = {
     return row && named(row);
   }),
 
-  /** Unless one with the same hash exists or was revoked. @throws AppError `limit_reached` at `maxKeys`, with expired ones */
+  /** Adds a key, unless its hash exists or was revoked. @throws AppError `limit_reached` at `maxKeys` */
   create: write(
     async (tx, key: HashedKey, maxKeys?: number): Promise<void> => {
       await requireAccount(tx, key.accountId);
@@ -204,7 +203,7 @@ export const keys = {
       }
       await addKey(tx, key);
     },
-    // Every start creates the key of MAYFLY_API_KEY, also on a full disk, and an account has few keys.
+    // A start adds the key of MAYFLY_API_KEY even if the disk is full.
     { mayUseReserve: true },
   ),
 
@@ -229,7 +228,7 @@ export const keys = {
 
   used: write(
     async (tx, uses: { keyId: string; at: number }[]): Promise<void> => {
-      // In one order, to prevent deadlocks.
+      // Update in one order, to prevent deadlocks.
       for (const { keyId, at } of uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1)))
         await tx.run(
           sql`update keys set last_used_at = ${at}

@@ -10,7 +10,7 @@ const leftOf = (rules: readonly FaultRuleRecord[]): number => rules.reduce((sum,
 
 const toRules = (text: string | null | undefined): FaultRuleRecord[] => (text ? JSON.parse(text) : []);
 
-/** Fault rules: one JSON text in the inbox's row, so that they end with it and one row lock guards them. */
+/** Fault rules are JSON in the inbox's row: they end with the inbox, and one row lock guards them. */
 export const faults = {
   /** Replaces the rules; an empty list removes them. @returns false if the inbox is not live */
   set: write(async (tx, accountId: string, inboxId: string, rules: FaultRuleRecord[], now: number) => {
@@ -22,7 +22,7 @@ export const faults = {
     return changed > 0;
   }),
 
-  /** The rules of an inbox, also those that no longer apply; undefined if the inbox is not live. */
+  /** The rules of an inbox, including used-up ones; undefined if the inbox is not live. */
   read: read(async (db, accountId: string, inboxId: string, now: number) => {
     const row = await db.first<{ faults: string | null }>(
       sql`select faults from inboxes where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now}`,
@@ -31,8 +31,8 @@ export const faults = {
   }),
 
   /**
-   * Takes one application of the first rule that still applies, if it is for this point, and stores it as a refusal: in
-   * one transaction, so that all nodes together never apply a rule more often than it says.
+   * Applies the next unused rule once, if it is for this point, and stores that as a refusal. One transaction
+   * ensures that all nodes together never apply a rule too often.
    */
   spend: write(
     async (

@@ -3,18 +3,15 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { freeIfLarge, freeRead, LARGE_BYTES } from '../memory.ts';
 
-/** Free bytes in front of a message for the Received line, whose two host names have at most 255 letters each. */
+/** Free bytes in front of a message for the Received line, which has two host names of up to 255 letters. */
 export const TRACE_HEADROOM_BYTES = 1024;
-/** Memory that all messages share, in addition to `FREE_BYTES` per message. At least the maximum message size. */
+/** Memory shared by all messages, besides `FREE_BYTES` for each. At least the maximum message size. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/**
- * Bytes of each message that do not count: the read buffer of a socket, which backpressure cannot reduce. Bounded by the
- * number of connections.
- */
+/** This many bytes of each message do not count: backpressure cannot keep a socket from reading them. */
 export const FREE_BYTES = 64 * 1024;
 /** Minimum rate of messages that hold memory of the budget while others wait. A rejected client can retry. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
-/** Higher for the owner, because all large messages wait for it: 100 seconds for the largest message. */
+/** The owner (see {@link ByteBudget}) must be faster, because all large messages wait for it. */
 export const MIN_OWNER_BYTES_PER_SECOND = 512 * 1024;
 /** Time over which a rate is measured: long enough for a retransmission. */
 export const PROGRESS_WINDOW_MS = 3_000;
@@ -25,17 +22,17 @@ export interface Share {
   revoke(): void;
   held: number;
   isComplete: boolean;
-  /** `held` at the start of the current window; undefined if the share did not receive all the time since. */
+  /** `held` at the start of the measurement; undefined if the share has waited for memory since then. */
   before: number | undefined;
 }
 
 const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
 
 /**
- * Bounds the bytes of all messages that are being received or stored, over SMTP and HTTP together:
- * - One share at a time is the owner. Memory for the largest message is reserved for it, which prevents deadlocks.
- * - Of the rest, a source may hold as much as is still free (dynamic threshold; Choudhury and Hahne, 1998).
- * - While a message waits, shares that hold memory and receive too slowly are revoked.
+ * Bounds the bytes of all messages that are being received or stored, over SMTP and HTTP together. One share
+ * at a time is the owner: memory for the largest message is reserved for it, which prevents deadlocks. Of the
+ * rest, a source may hold as much as is still free (dynamic threshold; Choudhury and Hahne, 1998). While a
+ * message waits, shares that hold memory and receive too slowly are revoked.
  */
 export class ByteBudget {
   held = 0;
@@ -60,7 +57,7 @@ export class ByteBudget {
     return share;
   }
 
-  /** @returns undefined if granted; else a promise, which resolves when the bytes are granted or the share is closed */
+  /** @returns undefined if granted, else a promise that resolves when granted or when the share is closed */
   take(share: Share, bytes: number): Promise<void> | undefined {
     if (this.#fits(share, bytes) || this.#becomesOwner(share)) {
       this.#add(share, bytes);
@@ -72,7 +69,7 @@ export class ByteBudget {
     return promise;
   }
 
-  /** The whole message has arrived: it needs no more memory. */
+  /** Call this when the whole message has arrived: it needs no more memory. */
   complete(share: Share): void {
     share.isComplete = true;
     if (share !== this.#owner) return;
@@ -105,7 +102,6 @@ export class ByteBudget {
     return true;
   }
 
-  /** Excludes the bytes of the owner. */
   #heldBy(source: string): number {
     const ofOwner = this.#owner?.source === source ? this.#owner.held : 0;
     return (this.#sources.get(source) ?? 0) - ofOwner;
@@ -187,7 +183,7 @@ export class IncomingMail {
     return undefined;
   }
 
-  /** @returns all bytes, with {@link TRACE_HEADROOM_BYTES} free in front of them; valid until {@link release} */
+  /** @returns all bytes, with {@link TRACE_HEADROOM_BYTES} free in front; valid until {@link release} */
   finish(): Uint8Array {
     this.#budget.complete(this.#share);
     const { buffer } = this.#bytes;
@@ -211,7 +207,7 @@ export class IncomingMail {
     this.#end = end;
   }
 
-  /** Most messages come in one piece, which the new buffer fits; large ones get a resizable buffer. */
+  /** Most messages are one piece, so the first buffer fits exactly. Large messages get a resizable buffer. */
   #grow(end: number): void {
     const maxByteLength = TRACE_HEADROOM_BYTES + this.#maxBytes;
     const capacity = this.length === 0 ? end : Math.min(2 * end, maxByteLength);
@@ -266,7 +262,7 @@ export async function readMessage(
     mail.finish();
     return mail;
   } catch (error) {
-    // Not awaited, because it waits for a pending read of the client's data.
+    // Do not await this: it would wait for the next data of the client.
     void pieces.return?.();
     mail.release();
     throw error;

@@ -32,7 +32,7 @@ Content-Disposition: attachment; filename=terms.txt
 The terms.
 --part--
 `;
-/** Without a `type`, because validation receives the body as a stream. */
+/** The schema has no `type`, because validation receives the body as a stream. */
 const MESSAGE_BODY = Type.Unsafe({
   description: 'The bytes of the message (RFC 5322), header and body. They are stored as they are.',
   examples: [EXAMPLE],
@@ -43,7 +43,7 @@ const DELETED =
 const ERRORS = ['inbox_full', 'message_too_large', 'malformed_message'] satisfies ErrorCode[];
 
 /**
- * Handles an error with this `code`: throws the error of later requests if the inbox ended during the request.
+ * If the inbox ended during the request, replaces an error with this `code` by the error of later requests.
  * @param otherwise thrown if the inbox is still live; by default `not_found`
  */
 const reportEnd =
@@ -70,7 +70,7 @@ export function injectionRoutes(app: App, { options, deps, held, contents }: Rou
     response: {
       201: created(Message, 'The message. It is on stable storage, and readable by everyone.'),
     },
-    // Before the body is read, and before the 100 response to `Expect: 100-continue`.
+    // The check runs before the body is read, and before the 100 response to `Expect: 100-continue`.
     onRequest: async (request) => {
       const declared = Number(request.headers['content-length'] ?? 0);
       await deps.injection

@@ -34,7 +34,7 @@ export interface ProviderCaller {
   provider: ProviderName;
   title: string;
   accountId: string;
-  /** The inbox of a read token, which receives all mail; null for an API key. */
+  /** Set for a read token: its inbox, which receives every mail of this caller, whatever the recipient. */
   target: CaptureTarget | null;
   mayKeep: boolean;
   remoteAddress: string;
@@ -43,7 +43,7 @@ export interface ProviderCaller {
   signal: AbortSignal;
 }
 
-/** A fault rule closes the connection without a response. */
+/** Thrown when a fault rule closes the connection without a response. */
 export class Disconnected extends Error {}
 
 interface MailroomDeps {
@@ -57,10 +57,10 @@ interface MailroomDeps {
 
 export type Mailrooms = ReturnType<typeof createMailrooms>;
 
-/** Statuses that differ from those of our API. A read token is unknown after the end of its inbox. */
+/** HTTP statuses that differ from those of our API. A read token becomes invalid when its inbox expires. */
 const STATUS: Partial<Record<AppError['code'], number>> = { inbox_full: 507, inbox_expired: 401 };
 
-/** Converts a rejection to the provider's error. @throws any other error unchanged */
+/** Converts an AppError to an error of the imitated provider API. @throws any other error unchanged */
 export function toRefused(error: unknown): Refused {
   if (error instanceof Refused) return error;
   if (!(error instanceof AppError)) throw error;
@@ -68,7 +68,7 @@ export function toRefused(error: unknown): Refused {
   return new Refused(STATUS[code] ?? (code === 'outcome_unknown' ? 503 : statusOf(code)), message);
 }
 
-/** What providers offer, for one caller. Mail is routed as over SMTP, but only to inboxes of the account. */
+/** Creates the operations behind the imitated provider APIs. A mail reaches only inboxes of the account. */
 export function createMailrooms({ store, events, receiver, budget, clock, domain }: MailroomDeps) {
   const items = store.providerItems;
   const untilOf = (kind: KeptKind): number => (kind === 'template' ? PERMANENT_UNTIL : clock.now() + DAY_MS);
@@ -88,7 +88,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
         throw new Refused(413, `A ${kind} has at most ${MAX_ITEM_BYTES} bytes.`);
     };
 
-    /** Recipients without an inbox are dropped and recorded for wait explanations, unless none is left. */
+    /** Drops and records recipients without an inbox. @throws Refused if no recipient is left */
     const accept = async ({ raw, recipients }: Sending, envelope: MailEnvelope): Promise<Recipient[]> => {
       const accepted: Recipient[] = [];
       for (const path of new Set(recipients)) {
@@ -164,7 +164,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
         if (one.status === 'rejected') refuse(one.reason, stores[place]?.index ?? place);
     };
 
-    /** Schedules a mail for each inbox. At its time, one transaction stores it in the inbox and completes its row. */
+    /** Schedules a mail for each inbox. When it is due, one transaction stores it and completes its row. */
     const hold = async (sending: Sending, sendAt: number, accepted: readonly Recipient[]): Promise<void> => {
       if (sendAt > MAX_TIME) throw new Refused(400, 'The time to send is too far in the future.');
       const { raw, mailFrom, providerId, given } = sending;
@@ -220,7 +220,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
 
   return {
     of,
-    /** Reads a body like a message. @throws AppError `message_too_large`, `unavailable` if too slow */
+    /** Reads a request body. @throws AppError `message_too_large`; `unavailable` if it arrives too slowly */
     readBody: (stream: Readable, remoteAddress: string, maxBytes: number): Promise<IncomingMail> =>
       readMessage(stream, messageTooLarge, { budget, source: sourceKey(remoteAddress), maxBytes }),
   };
@@ -235,7 +235,7 @@ const SMTP_STATUS: Partial<Record<AppError['code'], string>> = {
   inbox_full: '452 4.2.2',
 };
 
-/** The reply that SMTP would give, so that the explanation of a wait recognises it. */
+/** The reply that SMTP would give, in the form that wait explanations recognise. */
 const replyOf = (error: unknown): string =>
   error instanceof AppError
     ? `${SMTP_STATUS[error.code] ?? '451 4.3.0'} ${error.message}`

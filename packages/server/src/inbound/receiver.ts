@@ -26,9 +26,9 @@ import type { Store } from '../store.ts';
 import { TRACE_HEADROOM_BYTES } from './incoming-mail.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
-/** Inboxes whose look-up at RCPT is cached. */
+/** Number of inboxes that are cached for RCPT. */
 const KNOWN_INBOXES = 1_000;
-/** Messages whose time of the 250 reply is kept. Only in memory, because the reply follows the commit. */
+/** Number of messages whose reply time is kept, only in memory, because the reply follows the commit. */
 const REPLY_TIMES = 20_000;
 
 export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
@@ -37,7 +37,7 @@ export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
   /** As the RCPT command gave it. */
   rcptTo: string;
   maxMessageBytes: number;
-  /** Set for an inbox with fault rules: the address under which an applied rule is recorded; its domain is served. */
+  /** Set if the inbox has fault rules: an applied rule is recorded under this address. */
   faultsOf?: string;
 }
 
@@ -51,11 +51,11 @@ export interface ReceivedMail {
   envelope: MailEnvelope;
   recipients: Recipient[];
   /**
-   * The message with dots unstuffed and no other change. With TRACE_HEADROOM_BYTES free in front of it, the Received
-   * line is written there. The store takes over a resizable buffer. Do not change the bytes until the delivery settles.
+   * The message after dots are unstuffed. If TRACE_HEADROOM_BYTES are free in front, the Received line is
+   * written there. Do not change the bytes until the delivery settles; a resizable buffer is transferred.
    */
   received: Uint8Array;
-  /** Null adds no Received line, such as for an imported message. */
+  /** Data for the Received line; null adds none, for example to an imported message. */
   trace: Trace | null;
   trail: Trail;
   outgoing?: string;
@@ -74,7 +74,7 @@ interface ReceiverDeps {
   onRefusalsLost(error: unknown): void;
 }
 
-/** The one way in for mail: SMTP, injection, imports and the interfaces of providers. */
+/** All mail enters through this class: from SMTP, injection, imports and the imitated provider APIs. */
 export class Receiver {
   readonly #deps: ReceiverDeps;
   readonly #shared: ReadonlySet<string>;
@@ -100,7 +100,7 @@ export class Receiver {
    * @param declaredBytes SIZE of MAIL, or 0
    * @param target the inbox of an authenticated sender, which takes all mail
    * @param accountId restricts recipients to the inboxes of this account
-   * @throws AppError `unknown_recipient` (also expired and deleted), `inbox_full`, `message_too_large`, `unavailable`
+   * @throws AppError `unknown_recipient`, `inbox_full`, `message_too_large`, `unavailable`
    */
   async accept(
     path: string,
@@ -133,10 +133,9 @@ export class Receiver {
   }
 
   /**
-   * Stores a message. Inboxes can end or fill up since RCPT: if one is full, no recipient gets the message.
+   * Stores a message for all recipients that are still live. If one inbox is full, no recipient gets it.
    * @returns the message ids, at least one, when the message is durable
-   * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is
-   * left, `unavailable`
+   * @throws AppError `message_too_large`, `inbox_full`, `unavailable`, `unknown_recipient` if none is left
    */
   async deliver({ recipients, received, envelope, trace, trail, outgoing }: ReceivedMail): Promise<string[]> {
     for (const { maxMessageBytes } of recipients)
@@ -164,7 +163,7 @@ export class Receiver {
     });
   }
 
-  /** Stores and parses a message that no inbox shows yet; see `messages.stage`. @returns the id of its source */
+  /** Stores and parses a message that no inbox shows yet (`messages.stage`). @returns the id of its source */
   stage(
     { envelope, received, trail }: Pick<ReceivedMail, 'envelope' | 'received' | 'trail'>,
     accountId: string,
@@ -180,7 +179,7 @@ export class Receiver {
     });
   }
 
-  /** Consumes one application of the next fault rule, if it is for this point. @throws AppError `unavailable` */
+  /** Applies the next fault rule once, if it is for this point. @throws AppError `unavailable` */
   meetFault(
     { inboxId, address, faultsOf = address }: Recipient,
     at: FaultPoint,
@@ -192,8 +191,8 @@ export class Receiver {
   }
 
   /**
-   * Stores a refusal, or captured mail, later: no reply waits for the disk. Of domains that are not shared, below a
-   * shared one or a likely typing error of one, only those of accounts are stored.
+   * Stores a refusal or captured mail asynchronously, so that no reply waits for the disk. Refusals for
+   * foreign domains are stored only if the domain belongs to an account or resembles a shared domain.
    * @param refusal its `address` is the path of RCPT, or NO_RECIPIENT
    */
   refused(refusal: Refusal): void {
@@ -223,7 +222,7 @@ export class Receiver {
     return this.#replyTimes.get(messageId) ?? null;
   }
 
-  /** Resolves when all deliveries and writes that have begun are complete. */
+  /** Resolves when all deliveries and writes in progress are complete. */
   async settled(): Promise<void> {
     while (this.#deliveries.size > 0) await Promise.allSettled(this.#deliveries);
     await this.refusalsWritten();
@@ -262,14 +261,14 @@ export class Receiver {
     events.publish({ accountId, inboxId });
   }
 
-  /** In lower case, without a tag; undefined for a path without a valid address. `postmaster` needs no domain (RFC 5321 section 4.1.1.3). */
+  /** Lower case, without a tag; undefined if invalid. `postmaster` needs no domain (RFC 5321 4.1.1.3). */
   #addressOf(path: string): string | undefined {
     const isBare = path.toLowerCase() === 'postmaster';
     const parsed = parseAddress(isBare ? `${path}@${this.#deps.domains[0]}` : path, { smtputf8: true });
     return parsed && inboxAddress(parsed);
   }
 
-  /** An inbox that {@link #find} returned. Its `messageCount` may be too large. */
+  /** A recent result of {@link #find}. Its `messageCount` may be outdated. */
   #cached(address: string): AddressedInbox | undefined {
     const { store, clock } = this.#deps;
     const found = this.#known.get(address);
@@ -278,9 +277,9 @@ export class Receiver {
   }
 
   /**
-   * Reads the live inbox for an address from the store: the inbox with this address, else the catch-all inbox of the
-   * domain, else the sink. Under an account's domain only that account's inboxes count. An address has no inbox while
-   * its former inbox, or the catch-all inbox that took its mail, is in quarantine.
+   * Reads the live inbox for an address: the inbox with this address, else the catch-all inbox of the domain,
+   * else the sink, which takes all other mail. An account's domain has only inboxes of that account. While an
+   * earlier inbox of the address is in quarantine, there is none.
    */
   async #find(address: string): Promise<AddressedInbox | undefined> {
     const { store, clock, sink } = this.#deps;
@@ -290,7 +289,7 @@ export class Receiver {
     if (isShared || owner !== undefined) {
       const generation = store.generation('inboxes');
       const inbox = await store.inboxes.findByAddress(address, clock.now());
-      // Not cached for an owner, because the operator may assign the domain to another account at any time.
+      // Not cached for an account's domain, because the operator may give it to another account.
       if (inbox && isShared && generation !== null)
         this.#known.set(address, { inbox, until: clock.monotonic() + CACHE_TTL_MS, generation });
       if (inbox && (isShared || inbox.accountId === owner)) return inbox;
@@ -307,7 +306,6 @@ export class Receiver {
     return (takers.ofAddress ?? taker)?.inboxId === taker?.inboxId ? taker : undefined;
   }
 
-  /** The inbox of an authenticated sender; undefined if it is no longer live. */
   async #findTarget({ id, address }: CaptureTarget): Promise<AddressedInbox | undefined> {
     const { store, clock } = this.#deps;
     const inbox = await store.inboxes.findByAddress(address, clock.now());
@@ -321,7 +319,7 @@ export class Receiver {
 
 export type SmtpReceiver = Pick<Receiver, 'accept' | 'deliver' | 'meetFault' | 'refused' | 'replied'>;
 
-/** Addresses that differ only in their tags have one inbox, which shows the message once with all of them. */
+/** Addresses that differ only in their tags have one inbox. It stores the message once, with all of them. */
 function byInbox(recipients: Recipient[]): NewMailRecipient[] {
   const inboxes = new Map<string, NewMailRecipient>();
   for (const { inboxId, accountId, rcptTo, maxMessages, evictsOldest } of recipients) {
@@ -332,7 +330,7 @@ function byInbox(recipients: Recipient[]): NewMailRecipient[] {
   return [...inboxes.values()];
 }
 
-/** Prepends the line, in place where {@link TRACE_HEADROOM_BYTES} are free in front of the message. */
+/** Prepends the line, without a copy if {@link TRACE_HEADROOM_BYTES} are free in front of the message. */
 function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
   const head = Buffer.from(line, 'latin1');
   const { buffer, byteOffset, byteLength } = received;

@@ -4,12 +4,12 @@ import type { InboxRecord } from '../inboxes/records.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type { Store } from '../store.ts';
 
-/** Longer than any address (254) and any credential; longer values are not hashed. */
+/** Longer than any address (254 characters) and any credential. Longer values are rejected. */
 const MAX_LENGTH = 512;
 
 /** RFC 4616 section 2. */
 export interface SmtpCredentials {
-  /** '' means the identity of `username`; others are rejected. */
+  /** '' means the identity of `username`. Other identities are rejected. */
   authorizeAs: string;
   username: string;
   password: string;
@@ -21,7 +21,7 @@ export type CaptureTarget = Pick<InboxRecord, 'id' | 'accountId' | 'address'>;
 /** Returns undefined for all wrong credentials, whatever the reason. @throws AppError `unavailable` */
 export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<CaptureTarget | undefined>;
 
-/** Looks up credentials by their hash, so timing reveals no secret. Scope `read` is enough to send to an inbox. */
+/** Looks up credentials by their hash, so timing reveals no secret. The scope `read` is enough. */
 export function createFindCaptureTarget(deps: {
   store: Pick<Store, 'inboxes' | 'keys'>;
   clock: Clock;

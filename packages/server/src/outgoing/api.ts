@@ -33,7 +33,7 @@ import { writeReply } from './reply.ts';
 import type { NewOutgoing, OutgoingRecord } from './sql.ts';
 import { threadsOf } from './threads.ts';
 
-/** Body of a request, including attachments in base64. */
+/** Maximum size of a request body, including attachments in base64. */
 const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 const MAX_IN_THREADS = 100;
 
@@ -174,7 +174,7 @@ async function composeReply(
   message: FullMessageRecord,
   { reply, via, now }: { reply: Reply; via: SentRecord['via'] | undefined; now: number },
 ): Promise<NewOutgoing> {
-  // Mail to a sink, a catch-all inbox or a phone number was sent to another address than the inbox's own.
+  // A sink or catch-all inbox takes mail for many addresses, so reply from the one that was used.
   const isOwn = inbox.kind === 'address' && !isSms(message);
   const own = isOwn ? inbox.address : (message.rcptTo[0] ?? inbox.address);
   const written = writeReply(message, reply, own);

@@ -18,7 +18,7 @@ import { NotSent, type Relay } from './relay.ts';
 import { reportMail, unsubscribeUrl } from './reports.ts';
 import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
-/** Concurrent attempts; of one account only a few, so that its slow endpoints do not delay others. */
+/** Limit of concurrent attempts for all accounts. Each account has a lower limit, set in sql.ts. */
 const MAX_ATTEMPTS_AT_ONCE = 64;
 
 interface DispatcherDeps {
@@ -44,7 +44,7 @@ interface Sent {
   to: string[];
 }
 
-/** Undefined if the transaction that stored a mail has already completed its row. */
+/** Undefined if the transaction that stored a mail in its inbox has already completed its row. */
 type Attempted = Sent | undefined;
 
 /** Sends due items: scheduled mail to inboxes, and events, reports and replies to applications. */
@@ -90,7 +90,7 @@ export class Dispatcher extends DueLoop {
     }
   }
 
-  /** @returns undefined for an aborted attempt, which says nothing about the endpoint: the row is claimed again */
+  /** @returns undefined for an aborted attempt: it is not recorded, and the row is claimed again */
   #resultOf({ attempts }: ClaimedOutgoing, { outcome, to }: Sent): OutgoingResult | undefined {
     if (outcome.error?.code === 'aborted') return undefined;
     const { clock, schedule, random, retryDelays } = this.#deps;
@@ -215,7 +215,7 @@ export class Dispatcher extends DueLoop {
     const { via, to = [], mailFrom = '' } = claimed.details;
     if (!via) return this.#mail(claimed, raw, mailFrom, to);
     const { provider, url, signing } = await this.#settings(claimed, 'inboundUrl');
-    // Loaded on first use: it imports the mail parser, which otherwise only workers need.
+    // Imported on first use, because it loads the mail parser.
     const { inboundMail } = await import('./inbound-mail.ts');
     const mail = inboundMail(raw, claimed);
     await this.#keepReceived(claimed, provider, mail);
@@ -223,7 +223,7 @@ export class Dispatcher extends DueLoop {
     return attempted && { ...attempted, to };
   }
 
-  /** Keeps a reply for applications that fetch it from the provider's API. */
+  /** Stores a reply for applications that fetch it from the provider's API. */
   async #keepReceived(claimed: ClaimedOutgoing, provider: Provider, mail: InboundMail): Promise<void> {
     const value = provider.received?.(mail);
     if (value === undefined) return;
@@ -233,7 +233,7 @@ export class Dispatcher extends DueLoop {
       await store.providerItems.keepFirst(item, value, now + DAY_MS, now);
   }
 
-  /** Updates the stored status of a mail that the provider's API shows, if it is still stored. */
+  /** Updates the stored status of a mail, which applications read through the provider's API. */
   async #became(
     claimed: ClaimedOutgoing,
     provider: Provider,
@@ -250,14 +250,14 @@ export class Dispatcher extends DueLoop {
     }
   }
 
-  /** Delivers to inboxes of this server exactly once. Other mail goes to the relay, or to the sink without one. */
+  /** Delivers to inboxes of this server exactly once. Other mail goes to the relay, if there is one. */
   async #mail(claimed: ClaimedOutgoing, raw: Uint8Array, mailFrom: string, to: string[]): Promise<Attempted> {
     const { receiver, relay, clock } = this.#deps;
     const own: Recipient[] = [];
     const others: string[] = [];
     for (const path of to) {
       const recipient = await receiver.accept(path, raw.length).catch(unlessUnknown);
-      // Only the sink evicts old messages at delivery.
+      // Only the sink, which takes mail to any other address, evicts old messages.
       if (recipient && !(relay && recipient.evictsOldest)) own.push(recipient);
       else others.push(path);
     }
@@ -283,7 +283,7 @@ export class Dispatcher extends DueLoop {
   }
 }
 
-/** Both of the account and of the inbox, which owns what a read token has stored. */
+/** Items of the account and of the inbox: the inbox owns what was stored with a read token. */
 const itemsOf = (
   { accountId, inboxId }: ClaimedOutgoing,
   { name: provider }: Provider,

@@ -10,7 +10,7 @@ const MAX_RECIPIENTS = 50;
 
 type Style = NonNullable<Reply['style']>;
 
-/** Prefixes of replies and forwards in common languages, without which all subjects of a thread are the same. */
+/** Prefixes of replies and forwards. Without them, all mails of a thread have the same subject. */
 const PREFIX = /^\s*(?:re|aw|sv|vs|antw|r|res|rif|odp|fwd?|wg|tr|enc)(?:\[\d+\])?\s*:\s*/i;
 
 export function plainSubject(subject: string): string {

@@ -16,7 +16,7 @@ export interface ReportFacts {
   source: Uint8Array;
 }
 
-/** What SMTP would have replied (RFC 3463, RFC 3464). */
+/** The SMTP reply that each outcome stands for (RFC 3463, RFC 3464). */
 const STATUS = {
   bounce: { action: 'failed', code: '5.1.1', diagnostic: '550 5.1.1 The mailbox does not exist' },
   'soft-bounce': { action: 'failed', code: '4.2.2', diagnostic: '452 4.2.2 The mailbox is full' },
@@ -31,7 +31,7 @@ function headerOf(source: Uint8Array): string {
   return `${(end < 0 ? text : text.slice(0, end)).replaceAll(/\r?\n/g, '\r\n')}\r\n`;
 }
 
-/** A delivery status notification (RFC 3464) or, for a complaint, a feedback report (RFC 5965), for the return path. */
+/** A delivery status notification (RFC 3464) or, for a complaint, a feedback report (RFC 5965). */
 export function reportMail(facts: ReportFacts): Uint8Array {
   const { outcome, id, hostname, mailFrom, at } = facts;
   const boundary = `report-${id}`;

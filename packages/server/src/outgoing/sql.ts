@@ -12,20 +12,20 @@ import {
 } from '../database/sql.ts';
 
 /*
- * The queue of scheduled mail, events, reports and replies. A row with `due_at` is pending; claiming sets a lease. The
- * transaction that stores a mail in an inbox also completes its row (messages/sql/adding.ts), so it arrives exactly
- * once. Requests to other programs are sent at least once, always with the same id.
+ * The queue of scheduled mail, events, reports and replies. A row with `due_at` is pending; a claim sets a
+ * lease. The transaction that stores a mail in an inbox also completes its row (messages/sql/adding.ts), so
+ * each mail arrives exactly once. Requests to other programs are sent at least once, always with the same id.
  */
 
 const MAX_PENDING = 1_000;
-/** Rows per inbox, and inboxes, in one claim. */
+/** A claim takes at most this many inboxes, and this many rows of each inbox. */
 const CLAIMED = 20;
-/** Concurrent attempts of one account; slightly more if several nodes claim at once. */
+/** Limit of concurrent attempts per account. Several nodes that claim at once may exceed it slightly. */
 const ATTEMPTS_PER_ACCOUNT = 8;
 
 export type OutgoingKind = SentRecord['type'] | 'scheduled' | 'handshake';
 
-/** Fields of a row that depend on its kind, besides the columns. */
+/** Data of a row that depends on its kind. */
 export interface OutgoingDetails {
   outcome?: OutcomeState['outcome'];
   via?: ProviderName;
@@ -79,14 +79,14 @@ export interface OutgoingRecord extends StoredOutgoing {
 
 export interface OutgoingResult extends Pick<OutgoingRecord, 'state' | 'error'> {
   dueAt: number | null;
-  /** The recipients, as determined by the attempt. */
+  /** The recipients that the attempt used. */
   to: string[];
 }
 
 interface SentRange {
   before: string | null;
   limit: number;
-  /** Only what is about this message. */
+  /** Restricts the list to this message. */
   messageId?: string;
 }
 
@@ -217,7 +217,7 @@ export const outgoing = {
     return row?.raw ?? undefined;
   }),
 
-  /** Moves the pending items of an inbox to an earlier time. @returns how many became due; undefined if it is not live */
+  /** Makes pending items due `ms` earlier. @returns how many are due; undefined if the inbox is not live */
   advance: write(
     async (tx, accountId: string, inboxId: string, ms: number, wall: number, now: number) => {
       const seq = await liveSeq(tx, accountId, inboxId, wall);
@@ -231,7 +231,7 @@ export const outgoing = {
     { keepsInboxes: true },
   ),
 
-  /** Changes the time of a scheduled mail; null cancels it. @returns false if it is not pending */
+  /** Changes the time of a scheduled mail; null cancels it. @returns false if the mail is not pending */
   reschedule: write(
     async (
       tx,
@@ -295,7 +295,7 @@ export const outgoing = {
   }),
 };
 
-/** Completes rows whose mail this transaction stores. @returns those that were pending; the others are already stored */
+/** Completes rows whose mail this transaction stores. @returns the ids of those that were still pending */
 export async function endDelivered(tx: Tx, ids: readonly string[], now: number): Promise<string[]> {
   const rows = await tx.all<{ id: string }>(
     sql`update outgoing set state = 'delivered', due_at = null, leased_until = null, raw = null, error = null,

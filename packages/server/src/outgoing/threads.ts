@@ -7,7 +7,7 @@ interface Mail {
   id: string;
   at: number;
   subject: string;
-  /** Its own Message-ID and those it refers to, without brackets. */
+  /** The mail's Message-ID and the ids that it refers to, without brackets. */
   ids: string[];
 }
 

@@ -5,7 +5,6 @@ import type { Item } from './sql.ts';
 export interface ProviderSettingsRecord {
   webhookUrl: string | null;
   inboundUrl: string | null;
-  /** Created once and stored. */
   secrets: Secrets;
   /** Base URL of the provider's public files for this account. */
   baseUrl: string;

@@ -1,13 +1,12 @@
 import type { ProviderName } from '@mayfly/client/contract';
 import { FOR_UPDATE_SKIP_LOCKED, parseOr, read, sql, type Tx, write } from '../database/sql.ts';
 
-/** Limit of the templates of one owner at all providers: more than an application has. */
+/** Templates of one owner for all providers together. Applications have fewer. */
 const MAX_TEMPLATES = 1_000;
-/** Total size of these templates: one has a few kilobytes, and one request may return all of them. */
+/** Total size of the templates of one owner, because one request may return all of them. */
 const MAX_TEMPLATE_BYTES = 16 * 1024 * 1024;
-/** Requests of one owner at one provider whose results are kept: tests repeat or read a request soon. */
+/** Number of request results that are kept per owner and provider. Tests read them soon after the request. */
 const MAX_REQUESTS = 2_000;
-/** Rows of one transaction. */
 const REMOVED_PER_STEP = 100;
 
 export type ItemKind = 'settings' | 'template' | 'idempotency' | 'sent' | 'received';

@@ -24,7 +24,7 @@ import type { StagedMails } from '../inboxes/records.ts';
 import type { OpenRecording } from './upload.ts';
 
 const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
-/** Imports and replays at the same time; each has a file open. */
+/** Limit of concurrent imports and replays. Each keeps a file open. */
 const MAX_OPEN_ARCHIVES = 20;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -41,7 +41,7 @@ function delaysOf(messages: readonly RecordedMessage[], speed: number): number[]
   return times.map((time) => Math.max(0, time - (times[0] ?? time)) / speed);
 }
 
-/** Length of a replay, milliseconds. @throws AppError `invalid_request` if it is longer than the inbox lives */
+/** Returns the length of a replay. @throws AppError `invalid_request` if it is longer than the inbox lives */
 function replayMs(delays: readonly number[], speed: number, ttlMinutes: number): number {
   const lastMs = Math.max(0, ...delays);
   if (lastMs < ttlMinutes * MINUTE_MS) return Math.ceil(lastMs);
@@ -88,9 +88,9 @@ async function importAll(
 }
 
 /**
- * Creates an inbox from an archive: with all messages in one transaction, or with `speed` by replaying them. Closes
- * the archive when it is no longer needed.
- * @throws AppError `invalid_request` for a replay that would outlive the inbox, `message_too_large`, and those of a creation
+ * Creates an inbox from an archive: with all messages in one transaction, or with `speed` by replaying them.
+ * @throws AppError `message_too_large`, `invalid_request` if the replay would outlive the inbox, and every
+ * error of createInbox
  */
 async function importInbox(
   context: RouteContext,

@@ -16,7 +16,6 @@ interface ExportDeps {
 
 const PAGE = 200;
 
-/** @param number has up to five digits: an inbox holds up to 10,000 messages */
 const entryOf = (message: FullMessageRecord, number: number): RecordedMessage => ({
   file: `messages/${String(number).padStart(5, '0')}.eml`,
   receivedAt: toTime(message.receivedAt),
@@ -38,7 +37,7 @@ async function* messagesOf({ store, clock }: ExportDeps, inboxId: string): Async
   }
 }
 
-/** The stream fails if the inbox ends, so that clients do not take an incomplete archive for a complete one. */
+/** The stream fails if the inbox ends, so that an incomplete archive does not look complete. */
 export function recordingArchive(deps: ExportDeps, inbox: InboxRecord): Readable {
   const { store, clock } = deps;
   const zip = new ZipFile();

@@ -10,7 +10,7 @@ interface ReplayStep {
   deliver(): Promise<void>;
 }
 
-/** Replays that run in this process. Messages not delivered before the server stops are never delivered. */
+/** Runs replays in this process. Messages that are not delivered before the server stops are lost. */
 export function createReplays({ clock, log }: { clock: Clock; log: Logger }) {
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();

@@ -17,7 +17,7 @@ import { quoted } from '../text/nearest.ts';
 
 const MAX_FORM_PARTS = 20;
 
-/** A pipeline over the body itself would destroy the request after a failure, and with it the socket. */
+/** Does not destroy the body after a failure: its socket is needed for the response. */
 const piecesOf = (body: Readable): AsyncIterable<Uint8Array> => body.iterator({ destroyOnReturn: false });
 
 async function* limited(body: Readable, limit: number): AsyncGenerator<Uint8Array> {
@@ -45,7 +45,7 @@ async function storeFirstFile(body: Readable, contentType: string, path: string,
   parser.on('file', (_field: string, file: Readable) => {
     stored = pipeline(limited(file, limit), createWriteStream(path)).catch((error: Error) => {
       parser.destroy();
-      // Errors without a code are the parser's: the body ended within the form.
+      // An error without a code comes from the parser: the body ended within the form.
       throw 'code' in error ? error : cutOff();
     });
     stored.catch(() => undefined);
@@ -71,9 +71,9 @@ const MAX_INDEX_BYTES = 16 * 1024 * 1024;
 const INDEX = 'inbox.json';
 /** A line of the index has 20 messages with at most 100 recipients of 320 characters each. */
 const MAX_LINE_BYTES = 1024 * 1024;
-/** Mail compresses to a tenth at best: a higher ratio of messages and archive indicates a decompression bomb. */
+/** Mail compresses to a tenth at best. A higher ratio than this one is a decompression bomb. */
 const MAX_EXPANSION = 20;
-/** For small archives of identical mails. */
+/** Unpacked size that is always allowed, for small archives of identical mails. */
 const EXPANSION_ALLOWANCE_BYTES = 64 * 1024 * 1024;
 const LF = 0x0a;
 const Messages = Type.Array(RecordedMessage);
@@ -91,7 +91,7 @@ const reasonOf = (error: unknown): string => messageOf(error).replace(/\.$/, '')
 
 /** Entries that are not files of a recording: folders, and files that macOS adds. */
 const NO_FILE = /\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/;
-/** More would be an attack, because each takes time to read. */
+/** Limit of such entries per file of the recording. Each takes time to read, so more would be an attack. */
 const MAX_OTHERS_PER_FILE = 4;
 
 async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>> {
@@ -160,8 +160,8 @@ async function readIndex(
 }
 
 /**
- * Stores the archive, which is the body of a request or the first file of a multipart body, in a folder that only this
- * user can read, and checks its index; messages are not read yet.
+ * Stores an uploaded archive in a private folder and checks its index; messages are read later. The archive
+ * is the body of the request, or the first file of a multipart body.
  * @throws AppError `payload_too_large`; `malformed_recording`, also for more than `maxMessages` messages
  */
 export async function receiveRecording(

@@ -17,19 +17,19 @@ import {
 } from '../database/sql.ts';
 
 export const REFUSAL_KEPT_MS = DAY_MS;
-/** Refusals per address, so that a sender that retries forever does not fill the store. */
+/** Limit per address, so that a sender that retries forever does not fill the store. */
 const MAX_PER_ADDRESS = 50;
-/** Limit of all refusals: a few megabytes, however many addresses a sender tries. */
+/** Limit for all addresses together: a few megabytes. */
 const MAX_IN_ALL = 10_000;
-/** Refusals per transaction: a millisecond or two, during which other writes wait. */
+/** Refusals per transaction. It takes one or two milliseconds, during which other writes wait. */
 const ADDED_PER_STEP = 100;
 
 export type FaultPoint = AppliedFault['at'];
 
-/** `address` of a failed TLS handshake, or of a MAIL command refused for its size (its `reply` has a code). */
+/** `address` of a refusal without a recipient: a failed TLS handshake, or a MAIL refused for its size. */
 export const NO_RECIPIENT = '';
 
-/** A RCPT or DATA for an address on a served domain without a 250 reply, or a failed TLS handshake. */
+/** A recipient or a message without a 250 reply, or a failed TLS handshake. */
 export interface Refusal {
   at: number;
   /** Lower case, without a tag; or {@link NO_RECIPIENT}. */
@@ -47,10 +47,10 @@ export interface Refusal {
   via?: ProviderName;
 }
 
-/** `ifOwned`: a domain; the refusal is stored only if an account had it then. */
+/** With `ifOwned`, a domain, the refusal is stored only if an account owned that domain at the time. */
 export type NewRefusal = Refusal & { ifOwned?: string };
 
-/** `address` of a {@link Refusal} for mail that another inbox received: its sender had authenticated for that one. */
+/** `address` of an entry for mail that went to another inbox, for which its sender had authenticated. */
 export const capturedMail = (address: string): string => `captured ${address}`;
 
 interface Row {
@@ -78,7 +78,7 @@ const remove = (tx: Tx, tooMany: Sql): Promise<number> =>
 export async function insertRefusals(tx: Tx, refusals: readonly NewRefusal[]): Promise<void> {
   const rows = refusals.map(({ address, at, ifOwned = '', ...details }) => ({
     address: JSON.stringify(address),
-    // A quoted local part may contain an @. Captured mail is no refusal and has no domain.
+    // A quoted local part may contain an @, so take the last one. Captured mail has no domain.
     domain: details.capturedBy ? '' : address.slice(address.lastIndexOf('@') + 1),
     ifOwned,
     at,
@@ -109,7 +109,7 @@ export async function insertRefusals(tx: Tx, refusals: readonly NewRefusal[]): P
 /** The address without the quotes of JSON. Inbox addresses have no characters that JSON escapes. */
 const UNQUOTED = constant('substr(r.address, 2, length(r.address) - 2)');
 
-/** Whether the account (`=`) or another account (`<>`) has reserved the address, or has a catch-all inbox for it. */
+/** True if the account (`=`) or another one (`<>`) has reserved the address, or its domain as a catch-all. */
 const isReserved = (same: '=' | '<>', accountId: string, now: number) =>
   sql`exists (select 1 from addresses a where a.address in (${UNQUOTED}, '@' || r.domain)
     and a.reserved_until > ${now} and a.account_id ${constant(same)} ${accountId})`;
@@ -140,7 +140,7 @@ export const refusals = {
     return rows.map(toRefusal);
   }),
 
-  /** Refusals for all addresses of a domain, except addresses that another inbox has, or had within the quarantine. */
+  /** Refusals for all addresses of a domain, except addresses of other inboxes, even those in quarantine. */
   listByDomain: read(async (db, domain: string, inboxId: string, limit: number, now: number) => {
     const rows = await db.all<Row>(
       sql`select ${COLUMNS} from refusals r where r.domain = ${domain} and r.at > ${now - REFUSAL_KEPT_MS}
@@ -152,9 +152,8 @@ export const refusals = {
   }),
 
   /**
-   * Refusals, newest first, for addresses that the account has, holds or had within the quarantine, including
-   * those of catch-all inboxes, and for addresses of its domains. If it is the only account, also for all
-   * other addresses. Excludes refusals without a recipient.
+   * Refusals, newest first, for addresses and domains that the account has, or had within the quarantine. The
+   * only account of a server also gets those for all other addresses. Excludes refusals without a recipient.
    */
   listByAccount: search(
     async (
@@ -164,8 +163,7 @@ export const refusals = {
       now: number,
     ) => {
       const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
-      // Addresses without an account are listed only for the only account: with several accounts, any of them
-      // may have mistyped the address.
+      // With several accounts, it is unknown which one mistyped an address that no account has.
       const rows = await db.all<Row>(
         sql`select ${COLUMNS} from refusals r where r.at > ${since(after, now)} and r.domain <> '' ${ofAddress}
           and (${isReserved('=', accountId, now)} or ${isOnDomain('=', accountId)}
@@ -176,7 +174,7 @@ export const refusals = {
     },
   ),
 
-  /** Refused addresses that no inbox had, latest first, without addresses of other accounts. `among`: only these. */
+  /** Refused addresses without an inbox, latest first, except those of other accounts. */
   listAddresses: read(
     async (
       db,
@@ -196,9 +194,9 @@ export const refusals = {
     },
   ),
 
-  /** All refusals of addresses that no inbox had, newest first: lines of the time, a space and the address as JSON. */
+  /** Refusals of addresses without an inbox, newest first, as lines of time, space and JSON address. */
   recent: read(async (db, after: number, now: number): Promise<string> => {
-    // One text, because a result row for each refusal would take longer than finding them.
+    // Returns one text, because a result row for each refusal would take longer than the query itself.
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (
           select r.at || ' ' || r.address as line from refusals r where r.at > ${since(after, now)} and r.had_no_inbox = 1

@@ -6,9 +6,9 @@ import { hasLabels } from '../inboxes/sql/finding.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { type InboxWaits, waitsOf } from '../waits/sql.ts';
 
-/** Inboxes that a report lists; its sums include all. */
+/** A report lists at most this many inboxes. Its totals include all inboxes. */
 export const MAX_RUN_INBOXES = 1_000;
-/** Other searches may run between two pages. */
+/** Inboxes per query. Other searches may run between two queries. */
 const PAGE = 1_000;
 const NEWEST = 'inb`';
 
@@ -20,7 +20,7 @@ export interface RunInbox extends Pick<ReportedInbox, 'id' | 'address' | 'labels
   received: number;
   firstReceivedAt: number | null;
   waits: InboxWaits;
-  /** Refusals for its address since its creation, until a newer inbox has the address; not those by faults. */
+  /** Refusals for the address until a newer inbox has it, except those caused by fault rules. */
   refusals: { count: number; last: (Omit<ReportedRefusal, 'at'> & { at: number }) | null };
 }
 
@@ -40,7 +40,7 @@ interface Run {
   now: number;
 }
 
-/** Live inboxes, and those that expired within the last 24 hours. A freed one has ended, even if the clock was set back. */
+/** Inboxes that are live or expired within 24 hours. A freed one has expired, whatever the clock shows. */
 const known = ({ accountId, labels, now }: Run, before: string): Sql =>
   sql`select i.id, i.address, i.labels, case when i.expires_at > ${now} and i.freed = 0 then 'live' else 'expired' end as state,
       i.created_at as "createdAt", i.expires_at as "endsAt", i.received_messages as received,
@@ -49,7 +49,7 @@ const known = ({ accountId, labels, now }: Run, before: string): Sql =>
     where ${hasLabels(accountId, labels)} and i.expires_at > ${now - TOMBSTONE_MS} and i.id < ${before}
     order by i.id desc limit ${PAGE}`;
 
-/** Inboxes deleted within the last 24 hours whose labels contain these as JSON text. */
+/** Inboxes deleted within the last 24 hours whose labels contain `labels`, compared as JSON text. */
 function deleted({ accountId, labels, now }: Run, before: string): Sql {
   const conditions = Object.entries(labels).map(([name, value]) => {
     const pair = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
@@ -64,7 +64,7 @@ function deleted({ accountId, labels, now }: Run, before: string): Sql {
 
 async function* pagesOf(db: Db, run: Run): AsyncGenerator<Listed[]> {
   for (let before = NEWEST; ; await setImmediate()) {
-    // In one statement, because an inbox may be deleted between two.
+    // One statement for both, because an inbox may be deleted between two statements.
     const rows = await db.all<ListedRow>(
       sql`select * from (${known(run, before)}) as known union all select * from (${deleted(run, before)}) as deleted
         order by id desc limit ${PAGE}`,
@@ -95,8 +95,9 @@ interface RefusalAt {
 const keyOf = ({ address }: Listed): string => JSON.stringify(address);
 
 /**
- * Adds the refusals for each inbox, except those by faults. Inboxes must come newest first: each takes the refusals
- * since its creation from `left`, by address, and leaves older ones to earlier inboxes with that address.
+ * Adds to each inbox the refusals since its creation, except those caused by fault rules.
+ * @param inboxes newest first
+ * @param left refusals that no newer inbox has taken, by address
  */
 async function withRefusals(
   db: Db,
@@ -146,7 +147,9 @@ const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
   waits.failed + waits.lists.empty + waits.streams.empty + refusals.count > 0;
 
 export const reports = {
-  /** Inboxes with all `labels` that are live or ended within the last 24 hours, preferably those with a problem. */
+  /**
+   * Inboxes with all `labels`, live or ended within 24 hours. The limit omits those without a problem first.
+   */
   listRun: search(async (db, accountId: string, labels: Labels, now: number) => {
     if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
     const totals: RunReport['totals'] = {
@@ -167,7 +170,7 @@ export const reports = {
     return { totals, inboxes: inboxes.sort((a, b) => (a.id < b.id ? 1 : -1)) };
   }),
 
-  /** Labels of live inboxes, those of the newest inboxes first. @param name null for all names */
+  /** Labels of live inboxes. Labels of the newest inboxes come first. @param name null for all names */
   listLabels: search(async (db, accountId: string, name: string | null, limit: number, now: number) => {
     const begin = JSON.stringify([name]).slice(0, -1);
     const rows = await db.all<{ pair: string; inboxes: number; newestAt: number }>(
@@ -184,7 +187,7 @@ export const reports = {
   }),
 };
 
-/** Stores what reports show of inboxes with labels that are being deleted. */
+/** Stores what reports show of inboxes that are being deleted, if they have labels. */
 export async function keepForReports(tx: Tx, inboxIds: readonly string[], now: number): Promise<void> {
   await tx.run(
     sql`insert into deleted_inboxes (id, account_id, address, labels, created_at, deleted_at, received_messages,

@@ -16,7 +16,6 @@ import { keepForReports } from '../reports/sql.ts';
 import { moveWebhookEnds } from '../webhooks/sql/webhooks.ts';
 import { type Chore, FREEING, inSequence, removeSome } from './sweep.ts';
 
-/** Inboxes per transaction: a millisecond or two. */
 const INBOXES_PER_STEP = 20;
 
 /** Makes live inboxes unreadable, quarantines their addresses and ends their webhooks. @returns their ids */
@@ -34,7 +33,7 @@ async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: 
   return ids;
 }
 
-/** Deletions end inboxes, which no read returns from then on; the sweeper frees their space. Locked by id, as by new mail. */
+/** Deleted inboxes are unreadable at once; the sweeper frees their space. Lock order: by id. */
 export const inboxDeletion = {
   delete: write(
     async (tx, accountId: string, inboxId: string, now: number): Promise<boolean> =>
@@ -52,7 +51,7 @@ export const inboxDeletion = {
     ): Promise<string[]> => {
       if (Object.keys(labels).length === 0) throw new RangeError('deleteByLabels needs at least one label.');
       const deleted: string[] = [];
-      // In descending order, so that inboxes created meanwhile do not make it endless.
+      // In descending order, so that the loop ends even if inboxes are created meanwhile.
       for (let before: string | null = null; ; ) {
         const { ids, ended }: Record<'ids' | 'ended', string[]> = await transaction(async (tx) => {
           const found = await tx.all<{ id: string }>(
@@ -105,12 +104,12 @@ async function endInboxes(tx: Tx, accountId: string, limit: number, now: number)
   return ended.length;
 }
 
-/** Rows that name the account, and of which none is added any more. */
+/** Deletes rows of the account from tables to which no more of its rows are added. */
 const choresOf = (accountId: string): Chore => {
   const remove = (table: string, key: string, column: string) =>
     removeSome(table, key, () => sql`${constant(column)} = ${accountId}`, FOR_UPDATE);
   return inSequence([
-    // Stored responses, which contain secrets of webhooks.
+    // The stored responses contain secrets of webhooks.
     remove('idempotency', 'key_id, key_hash', 'key_id'),
     remove('deleted_inboxes', 'id', 'account_id'),
     remove('failed_waits', 'id', 'account_id'),
@@ -119,7 +118,7 @@ const choresOf = (accountId: string): Chore => {
   ]);
 };
 
-/** Whether inboxes or webhooks are left. Waits for transactions that have locked them, so that chores left them out. */
+/** Whether inboxes or webhooks are left. Waits for rows that are locked, because the chores skipped them. */
 async function hasRows(tx: Tx, accountId: string): Promise<boolean> {
   const left = (table: string) =>
     tx.first(sql`select id from ${constant(table)} where account_id = ${accountId} limit 1 ${FOR_UPDATE}`);
@@ -127,16 +126,16 @@ async function hasRows(tx: Tx, accountId: string): Promise<boolean> {
 }
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
-  // Requests that confirm a URL, which have no inbox.
+  // Requests that confirm a URL belong to no inbox.
   await tx.run(sql`delete from outgoing where account_id = ${accountId}`);
-  // Before its order of messages: this waits for mail that is being stored, whose order is committed then.
+  // Delete the account first: this waits for transactions that store its mail and update account_orders.
   const account = await tx.first<{ seq: number }>(
     sql`delete from accounts where id = ${accountId} returning seq`,
   );
   if (account) await tx.run(sql`delete from account_orders where account_seq = ${account.seq}`);
 }
 
-/** Rows per transaction: one or two milliseconds, during which other writes wait. */
+/** Rows per transaction. It takes one or two milliseconds, during which other writes wait. */
 const ROWS_PER_STEP = 100;
 
 async function inSteps(
@@ -147,8 +146,8 @@ async function inSteps(
 }
 
 /**
- * Deletes an account and all that clients sent or created, except counts of usage, quarantines and refusals. After the
- * first transaction nothing can be created for it; the rest follows in steps, which a second call continues.
+ * Deletes an account and its data, except counts of usage, quarantines and refusals. The first transaction
+ * prevents new data. Further transactions delete the rest; a second call continues them.
  * @returns `last` for the only account, which is not deleted
  */
 export const deleteAccount = steps(
@@ -159,7 +158,7 @@ export const deleteAccount = steps(
       return marked;
     });
     if (outcome !== 'marked') return outcome;
-    // All inboxes end before rows are deleted, which takes longer.
+    // End all inboxes first, because deleting their rows takes longer.
     await inSteps(transaction, (tx, limit) => endInboxes(tx, accountId, limit, now));
     const free = choresOf(accountId);
     await inSteps(transaction, async (tx, limit) => {

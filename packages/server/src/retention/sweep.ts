@@ -38,7 +38,7 @@ export const inSequence =
     return freed;
   };
 
-/** @param lock on the rows; by default, locked ones are left for the next sweep, to prevent deadlocks with deletions */
+/** @param lock by default, locked rows are left for the next sweep, to prevent deadlocks with deletions */
 export const removeSome = (
   table: string,
   key: string,
@@ -55,14 +55,14 @@ export const removeSome = (
 };
 
 /**
- * Ends inboxes that expired or were deleted for good, because a late extension must not revive an inbox without its
- * messages. The messages are left to {@link freeEmptied} in a later transaction: storing a reading locks a source
- * before its deliveries, so one transaction that locked them in the other order could deadlock with it.
+ * Ends expired and deleted inboxes permanently: a late extension must not revive an inbox without messages.
+ * {@link freeEmptied} deletes the messages in a later transaction. One transaction could deadlock, because
+ * storing a reading locks a source before its deliveries.
  * @returns 0 if there is none; otherwise `limit`
  */
 const endInboxes: Chore = async (tx, limit, now) => {
   const most = Math.ceil(limit / ROWS_PER_INBOX);
-  // Deleted ones first. Inboxes are locked before their deliveries, and locked ones skipped, to prevent deadlocks.
+  // Lock order: inboxes before their deliveries. Locked inboxes are skipped, to prevent deadlocks.
   const ended = await tx.all<{ seq: number; id: string }>(
     sql`select seq, id from inboxes where freed = 0 and expires_at <= ${now}
       order by expires_at limit ${most} ${FOR_UPDATE_SKIP_LOCKED}`,
@@ -87,14 +87,14 @@ const removeInboxes = removeSome(
 export const FREEING: readonly Chore[] = [
   endInboxes,
   freeEmptied,
-  // After the messages, which leave their large sources to it.
+  // Runs after the chores that delete messages, because it deletes the large sources of those messages.
   freeParked,
   async (tx, limit, now) =>
     ROWS_PER_INBOX * (await removeInboxes(tx, Math.ceil(limit / ROWS_PER_INBOX), now)),
   removeEndedWebhook,
 ];
 
-/** How late the end of a replay may be on a busy server before it counts as cut. */
+/** A replay counts as cut if it is still running this long after its planned end. */
 const REPLAY_GRACE_MS = MINUTE_MS;
 
 const markCutReplays: Chore = async (tx, limit, now) => {
@@ -128,18 +128,18 @@ const CHORES: readonly Chore[] = [
 export interface StoreFigures {
   liveInboxes: number;
   pendingDeliveries: number;
-  /** When the first waiting delivery is due, epoch milliseconds; null without one. */
+  /** When the first pending delivery is due, epoch milliseconds; null if none is pending. */
   firstDueAt: number | null;
 }
 
 const PING = sql`${perEngine({
   sqlite: 'select id from accounts limit 1',
-  // Writes to the WAL: the COMMIT of an empty transaction does not wait for a synchronous standby.
+  // Must write to the WAL: the COMMIT of an empty transaction does not wait for a synchronous standby.
   postgres: "select pg_logical_emit_message(true, 'mayfly', '')",
 })}`;
 
 export const upkeep = {
-  /** Counts by indexes: under 1 ms for 10,000 inboxes, 60 to 90 ms for a million. Callers should cache the result. */
+  /** Takes under 1 ms for 10,000 inboxes and 60 to 90 ms for a million. Callers should cache the result. */
   measure: read(async (db, now: number): Promise<StoreFigures> => {
     const row = await db.first<StoreFigures>(
       sql`select (select count(*) from inboxes where freed = 0 and expires_at > ${now}) as "liveInboxes",
@@ -149,7 +149,7 @@ export const upkeep = {
     return row ?? { liveInboxes: 0, pendingDeliveries: 0, firstDueAt: null };
   }),
 
-  /** Throws `unavailable` if the storage cannot be written to, where a read may succeed. */
+  /** Tests that the storage accepts writes, and not only reads. @throws AppError `unavailable` */
   ping: write(
     async (tx): Promise<void> => {
       await tx.first(PING);
@@ -163,14 +163,13 @@ export const upkeep = {
     return row?.time ?? null;
   }),
 
-  /** Runs {@link CHORES} in one transaction. */
   sweep: steps(
     async (transaction, now: number, limit: number): Promise<number> => {
       try {
         return await transaction((tx) => inSequence(CHORES)(tx, limit, now), 'step');
       } catch (error) {
         if (!(error instanceof AppError && error.code === 'storage_damaged')) throw error;
-        // A damaged page must stop only the chore that needs it.
+        // Run each chore alone, because a damaged page must stop only the chore that needs it.
         let freed = 0;
         for (const chore of CHORES)
           freed += await transaction((tx) => chore(tx, limit, now), 'step').catch(() => 0);
@@ -182,11 +181,11 @@ export const upkeep = {
   ),
 };
 
-/** Deletions only mark rows, so their space is free after about this time. A sweep without work takes under 1 ms. */
+/** Interval of sweeps. A sweep without work takes under 1 ms. */
 const SWEEP_EVERY_MS = 2_000;
-/** Rows per transaction: a few milliseconds, during which other writes wait. */
+/** Rows per transaction. It takes a few milliseconds, during which other writes wait. */
 const SWEEP_ROWS = 200;
-/** Between two transactions, for the writes that wait. */
+/** Pause between two transactions, during which waiting writes can run. */
 const PAUSE_MS = 5;
 
 interface SweeperDeps {
@@ -195,7 +194,7 @@ interface SweeperDeps {
   log: Logger;
 }
 
-/** Deletes expired and deleted data, which no read returns, until `signal` aborts. */
+/** Deletes expired and deleted data until `signal` aborts. */
 export async function sweepUntil(signal: AbortSignal, { upkeep, clock, log }: SweeperDeps): Promise<void> {
   let isFailing = false;
   while (!signal.aborted) {

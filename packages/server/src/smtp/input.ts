@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply } from './protocol.ts';
 
-/** Length in bytes, and the client's address; null if the header names none, because the peer is the client. */
+/** `length`: bytes of the header. `client`: null if it has no address; the peer is then the client. */
 export type ProxyHeader = { length: number; client: string | null } | 'incomplete' | 'invalid';
 
 const V1_PREFIX = Buffer.from('PROXY ');
@@ -12,11 +12,11 @@ const V1_TCP = /^PROXY (TCP[46]) (\S+) (\S+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4})$/
 const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
 
 const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
-/** Bytes of the fixed part of version 2: signature, version and command, family and transport, length of the rest. */
+/** A version 2 header begins with this many bytes. The last two contain the length of the rest. */
 const V2_FIXED_BYTES = 16;
-/** Addresses and usual TLVs take less than 536 bytes; a load balancer that terminates TLS may add a certificate. */
+/** Large enough for a client certificate, which a load balancer that terminates TLS may add. */
 export const MAX_PROXY_HEADER_BYTES = 4096;
-/** Bytes of an address and a port by family and transport: unspecified, TCP over IPv4 and IPv6, UNIX stream. */
+/** Keys: address family and transport. Unspecified, TCP over IPv4, TCP over IPv6, and UNIX stream. */
 const V2_PROTOCOLS = new Map([
   [0x00, { addressBytes: 0, portBytes: 0 }],
   [0x11, { addressBytes: 4, portBytes: 2 }],
@@ -32,7 +32,7 @@ const mayBegin = (bytes: Buffer, prefix: Buffer): boolean => {
   return bytes.subarray(0, begun).equals(prefix.subarray(0, begun));
 };
 
-/** Parses a PROXY header of version 1 or 2 (HAProxy's specification, sections 2.1 and 2.2). @param bytes all bytes received so far */
+/** Parses a PROXY header (HAProxy's specification, section 2). @param bytes all bytes received so far */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   if (mayBegin(bytes, V1_PREFIX)) return readVersion1(bytes);
   return mayBegin(bytes, V2_SIGNATURE) ? readVersion2(bytes) : 'invalid';
@@ -57,7 +57,7 @@ function readVersion2(bytes: Buffer): ProxyHeader {
   const [versionAndCommand = 0, family = 0] = bytes.subarray(V2_SIGNATURE.length);
   const length = V2_FIXED_BYTES + bytes.readUInt16BE(V2_FIXED_BYTES - 2);
   const isLocal = versionAndCommand === 0x20;
-  // LOCAL is a health check by the load balancer; the rest of the header is ignored.
+  // LOCAL is a health check by the load balancer, without the address of a client.
   const protocol = V2_PROTOCOLS.get(isLocal ? 0x00 : family);
   if (!protocol || length > MAX_PROXY_HEADER_BYTES || (!isLocal && versionAndCommand !== 0x21))
     return 'invalid';
@@ -65,16 +65,16 @@ function readVersion2(bytes: Buffer): ProxyHeader {
   const end = V2_FIXED_BYTES + 2 * (addressBytes + portBytes);
   if (addressBytes > 0 && end > length) return 'invalid';
   if (bytes.length < length) return 'incomplete';
-  // Addresses of UNIX sockets do not identify the client. TLVs behind the addresses are skipped.
+  // The address of a UNIX socket does not identify the client.
   if (portBytes === 0) return { length, client: null };
   const source = bytes.subarray(V2_FIXED_BYTES, V2_FIXED_BYTES + addressBytes);
-  // Load balancers that translate between families write an IPv4 address as ::ffff:a.b.c.d.
+  // Some load balancers write an IPv4 address as ::ffff:a.b.c.d.
   return { length, client: ipaddr.process(ipaddr.fromByteArray([...source]).toString()).toString() };
 }
 
 export type NetworkMatch = (address: string | undefined) => boolean;
 
-/** @param networks addresses or networks in CIDR form @throws Error for one that is neither */
+/** @param networks IP addresses, or networks in CIDR form @throws Error if one cannot be parsed */
 export function networkMatch(networks: readonly string[]): NetworkMatch {
   const ranges = networks.map((network) =>
     ipaddr.parseCIDR(network.includes('/') ? network : `${network}/${network.includes(':') ? 128 : 32}`),
@@ -87,21 +87,21 @@ export function networkMatch(networks: readonly string[]): NetworkMatch {
   };
 }
 
-/** RFC 4954 section 4: the longest line of AUTH, in octets. */
+/** The longest line of an AUTH exchange, in octets (RFC 4954 section 4). */
 const MAX_AUTH_LINE_BYTES = 12_288;
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** `too-long`: the line is skipped. `endless`: the skipped part is so long that the connection must be closed. */
+/** `too-long`: the line is skipped. `endless`: too much was skipped, so the connection must be closed. */
 export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 
 export class LineReader {
-  /** The last line, without its line ending. */
+  /** The line that was read last, without its line ending. */
   line: Buffer = Buffer.alloc(0);
-  /** Whether the last line ended with CRLF and not with a bare LF. */
+  /** Whether `line` ended with CRLF and not with a bare LF. */
   crlf = true;
   isAuth = false;
-  /** Index of the first unread byte. An incomplete line is unread. */
+  /** Index of the first unread byte. An incomplete line counts as unread. */
   end = 0;
   readonly #limits: Pick<SmtpLimits, 'maxCommandBytes' | 'maxSkippedLineBytes'>;
   #skipped = 0;
@@ -110,7 +110,7 @@ export class LineReader {
     this.#limits = limits;
   }
 
-  /** @param input all unread bytes, with an incomplete line @param isAnswer whether the line responds to an AUTH challenge */
+  /** @param input all unread bytes @param isAnswer whether the client responds to an AUTH challenge */
   read(input: Buffer, at: number, isAnswer: boolean): LineResult {
     const { maxCommandBytes, maxSkippedLineBytes } = this.#limits;
     let start = at;
@@ -132,7 +132,7 @@ export class LineReader {
     return lf < 0 ? 'incomplete' : 'line';
   }
 
-  /** Afterwards `#skipped` is 0 if the line has ended within the limit. */
+  /** Sets `#skipped` to 0 if the line has ended within the limit. */
   #skip(input: Buffer, at: number): void {
     const lf = input.indexOf(LF, at);
     const end = lf < 0 ? input.length : lf;
@@ -150,36 +150,36 @@ export type BareLineEndings = 'refuse' | 'normalise';
 export interface DataLimits {
   /** Size limit of the message, after removing stuffed dots and normalising line endings. */
   maxBytes: number;
-  /** Bytes of a rejected message after which the connection is closed; at least twice `maxBytes`. */
+  /** The connection is closed after this many bytes of a rejected message. At least twice `maxBytes`. */
   maxDrainedBytes: number;
 }
 
 /** Accepting any other end of data enables SMTP smuggling (CVE-2023-51764 to -51766). */
 const END = '\r\n.\r\n';
-/** A suffix that may become a part of END or of a CRLF with the next bytes. */
+/** End of the input that may be the beginning of END or of a CRLF, depending on the next bytes. */
 const UNDECIDED = /(?:(?<=\n)\.)?\r?$/;
 const BARE = /\r(?!\n)|(?<!\r)\n/;
 const BARE_OR_STUFFED = /\r(?!\n)|(?<!\r)\n|\n\./;
-/** After a bare LF a dot is removed only if a second one follows, because a single one was not stuffed. */
+/** Stuffed dots (RFC 5321 section 4.5.2). After a bare LF, only the first of two dots is a stuffed one. */
 const STUFFED = /(\r\n)\.|((?<!\r)\n)\.(?=\.)/g;
 
 /** Parses the message after DATA (RFC 5321 sections 4.1.1.4 and 4.5.2), received in pieces of any size. */
 export class DataReader {
-  /** Output of the last {@link read}; may share memory with the input. */
+  /** Message bytes from the last call of {@link read}. They may share memory with the input. */
   output: Buffer | undefined;
   refusal: Reply | undefined;
   bytesRead = 0;
   ended = false;
-  /** A rejected message exceeded `maxDrainedBytes`: the connection must be closed. */
+  /** Whether a rejected message exceeded `maxDrainedBytes`, so that the connection must be closed. */
   outOfStep = false;
   readonly #limits: DataLimits;
   readonly #normalises: boolean;
-  /** Unprocessed bytes of the last read, and the line ending before them ('' within a line). */
+  /** Unprocessed bytes of earlier reads. `#lineEnd` is the line ending before them, or '' within a line. */
   #undecided = '';
   #lineEnd: string;
   #length = 0;
 
-  /** @param afterCrlf whether the DATA command ended with CRLF; otherwise a dot on the first line does not end the data */
+  /** @param afterCrlf whether DATA ended with CRLF; if not, a dot on the first line is not the end */
   constructor(limits: DataLimits, policy: BareLineEndings, afterCrlf = true) {
     this.#limits = limits;
     this.#normalises = policy === 'normalise';
@@ -207,7 +207,7 @@ export class DataReader {
     return next - excess;
   }
 
-  /** @param lines complete lines and the line ending before them @param input contains them, except undecided bytes of earlier reads */
+  /** @param lines text, with the line ending before it @param input its bytes, without `#undecided` */
   #keep(lines: string, input: Buffer): Buffer | undefined {
     const isPlain = this.#undecided === '' && !BARE_OR_STUFFED.test(lines);
     const kept = isPlain ? lines : lines.replace(STUFFED, '$1$2');

@@ -3,13 +3,13 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 const KIB = 1024;
 
 export const DEFAULT_SMTP_LIMITS = {
-  /** A connection takes about 20 KB. */
+  /** Each connection takes about 20 KB of memory. */
   maxConnections: 2000,
-  /** The default of Postfix. Loopback clients are exempt, because all clients of a CI job share that address. */
+  /** The default of Postfix. Loopback clients are exempt: all clients of a CI job share that address. */
   maxConnectionsPerAddress: 50,
   /** RFC 5321 section 4.5.3.1.8 requires at least 100. */
   maxRecipients: 100,
-  /** 5yz replies since the last stored message; the limit of Postfix. Slows down guessing of addresses. */
+  /** Maximum of 5yz replies since the last stored message. Slows down clients that guess addresses. */
   maxErrors: 20,
   /** Client libraries try PLAIN, then LOGIN, so a wrong password fails twice. */
   maxAuthFailures: 5,
@@ -19,16 +19,16 @@ export const DEFAULT_SMTP_LIMITS = {
   maxCommandBytes: 2 * KIB,
   /** Bytes of a longer line that are discarded before the connection is closed. */
   maxSkippedLineBytes: 64 * KIB,
-  /** Bytes of a rejected message that are discarded so that the client reads the 5yz; then it is disconnected. */
+  /** Bytes of a rejected message that are discarded, so that the client can read the 5yz reply. */
   maxDrainedBytes: KIB * KIB * KIB,
-  /** RFC 5321 section 4.5.3.2.7 requires at least five minutes. Counted from the last complete command. */
+  /** Time without a complete command. RFC 5321 section 4.5.3.2.7 requires at least five minutes. */
   idleMs: 5 * MINUTE_MS,
   handshakeMs: 30 * SECOND_MS,
-  /** Longest session: longer than a message takes at the minimum speed below. Connection pools can open a new connection. */
+  /** Longest duration of a session. Connection pools can open a new connection. */
   sessionMs: HOUR_MS,
-  /** The default of smtpd_min_data_rate of Postfix. */
+  /** The default of Postfix (smtpd_min_data_rate). */
   minDataBytesPerSecond: 500,
-  /** Time over which the minimum speed is measured: long enough for retransmissions. */
+  /** Time over which the minimum speed is measured: long enough for TCP retransmissions. */
   slowWindowMs: 60 * SECOND_MS,
 };
 

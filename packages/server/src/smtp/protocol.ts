@@ -20,7 +20,6 @@ export interface Outcome {
 
 const reply = (code: number, enhanced: string, text: string): Reply => ({ code, enhanced, text });
 
-/** The reply without its CRLF. */
 export const replyLine = ({ code, enhanced, text }: Reply): string =>
   enhanced === '' ? `${code} ${text}` : `${code} ${enhanced} ${text}`;
 
@@ -119,18 +118,18 @@ export const replyForError = (error: unknown): Reply | undefined =>
 export interface MailCommand {
   /** '' is the null reverse-path. */
   mailFrom: string;
-  /** The SIZE parameter, or 0. */
+  /** The SIZE parameter (RFC 1870 section 3), or 0. */
   declaredBytes: number;
   smtputf8: boolean;
 }
 
-/** The text after MAIL FROM: or RCPT TO:, without brackets and source route. */
+/** The part after MAIL FROM: or RCPT TO:. `path` has no angle brackets and no source route. */
 interface Argument {
   path: string;
   parameters: Map<string, string | null>;
 }
 
-/** A path, whose quoted strings may contain `>`, and its parameters. */
+/** A path in angle brackets, then parameters. Quoted strings in the path may contain `>`. */
 const PATH = /^<((?:"(?:\\.|[^"\\])*"|[^">])*)>(.*)$/s;
 
 function readArgument(argument: string | undefined, syntax: Reply, bad: Reply): Argument | Reply {
@@ -149,7 +148,7 @@ function readArgument(argument: string | undefined, syntax: Reply, bad: Reply): 
 
 function addressProblem(path: string, smtputf8: boolean, bad: Reply): Reply | undefined {
   if (!smtputf8 && !/^[\0-\x7f]*$/.test(path)) return REPLIES.needSmtputf8;
-  // U+FFFD: the decoder found bytes that are not UTF-8.
+  // The decoder replaces bytes that are not UTF-8 with U+FFFD.
   return path.includes('\u{FFFD}') || !parseAddress(path, { smtputf8 }) ? bad : undefined;
 }
 
@@ -174,14 +173,13 @@ export function readMail(line: string, allowsAuth = false): MailCommand | Reply 
   if (problem) return problem;
   const badAddress = mailFrom === '' ? undefined : addressProblem(mailFrom, smtputf8, REPLIES.badSender);
   if (badAddress) return badAddress;
-  // The SIZE parameter (RFC 1870 section 3).
   const size = parameters.has('SIZE') ? parameters.get('SIZE') : '0';
   return /^\d{1,20}$/.test(size ?? '')
     ? { mailFrom, declaredBytes: Number(size), smtputf8 }
     : REPLIES.badSize;
 }
 
-/** Parses a RCPT command (section 4.1.1.3). No extension with parameters of RCPT is offered. */
+/** Parses a RCPT command (RFC 5321 section 4.1.1.3). No offered extension defines parameters of RCPT. */
 export function readRcpt(line: string, smtputf8: boolean): { rcptTo: string } | Reply {
   const text = /^RCPT +TO: *(.*)$/is.exec(line)?.[1];
   const argument = readArgument(text, REPLIES.recipientSyntax, REPLIES.badRecipient);
@@ -192,11 +190,11 @@ export function readRcpt(line: string, smtputf8: boolean): { rcptTo: string } | 
   return addressProblem(rcptTo, smtputf8, REPLIES.badRecipient) ?? { rcptTo };
 }
 
-/** At most 63 letters (RFC 1035 section 2.3.4). Allows underscores, used in container names, and other scripts. */
+/** A label has at most 63 characters (RFC 1035 section 2.3.4). Container names may contain underscores. */
 const LABEL = /^(?=.{1,63}$)[\p{L}\p{N}_](?:[\p{L}\p{N}\p{M}_-]*[\p{L}\p{N}\p{M}_])?$/u;
 const LITERAL = /^\[(?:(IPv6):)?([^\]]*)\]$/i;
 
-/** Whether it is a valid HELO name (sections 4.1.1.1, 4.1.2 and 4.1.3). The tag `IPv6:` is optional. */
+/** Checks a HELO name (RFC 5321 sections 4.1.1.1, 4.1.2 and 4.1.3). The tag `IPv6:` may be missing. */
 export function isHelloName(name: string): boolean {
   if (name === '' || name.length > 255) return false;
   if (name.startsWith('[')) {
@@ -216,8 +214,8 @@ export const MECHANISMS = [...CHALLENGES.keys()].join(' ');
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /**
- * Runs the exchange of an AUTH command (RFC 4954 section 4).
- * @param ask sends a challenge; resolves with the response; undefined if the session ended or the line is too long
+ * Runs an AUTH command (RFC 4954 section 4).
+ * @param ask sends a challenge; resolves with the response, or undefined if the exchange must end
  */
 export async function readCredentials(
   line: string,
@@ -227,7 +225,7 @@ export async function readCredentials(
   if (mechanism === '' || more.length > 0) return REPLIES.authSyntax;
   const challenges = CHALLENGES.get(mechanism.toUpperCase());
   if (!challenges) return REPLIES.unknownMechanism;
-  // "=" is an empty initial response.
+  // "=" means an empty initial response.
   let given = initial === '=' ? '' : initial;
   const responses: string[] = [];
   for (const text of challenges) {

@@ -12,7 +12,7 @@ import { NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import { type Outcome, REPLIES, type Reply, replyLine } from './protocol.ts';
 
 const MAX_EARLY = 100;
-/** A client that disconnects early at least twice within this time is a health check, milliseconds. */
+/** A client that disconnects early twice within this time (milliseconds) counts as a health check. */
 const REGULAR_MS = 60_000;
 const MAX_SENDERS = 1_000;
 
@@ -23,7 +23,7 @@ type EarlyLeaver = Peer & { at: number };
 
 const keyOf = ({ remoteAddress, helo }: Peer): string => `${remoteAddress} ${helo}`;
 
-/** Recent activity of SMTP clients, in memory: it changes with every connection and only explanations read it. */
+/** Recent activity of SMTP clients. Kept in memory: storing it would cost a write for each connection. */
 export class SmtpVisits {
   /** When the last client connected, epoch milliseconds; null before the first. */
   lastAt: number | null = null;
@@ -38,7 +38,6 @@ export class SmtpVisits {
     this.#delivered.set(keyOf(client), at);
   }
 
-  /** @param at epoch milliseconds */
   hasDeliveredSince(client: Peer, at: number): boolean {
     return (this.#delivered.get(keyOf(client)) ?? 0) >= at;
   }
@@ -50,14 +49,14 @@ export class SmtpVisits {
   }
 }
 
-/** Earlier steps that a step removes: MAIL removes those of the previous transaction, RCPT an earlier RCPT. */
+/** Earlier steps that a new step removes from the trail. For example, a second RCPT replaces the first. */
 const REPLACES: Partial<Record<TrailEvent, TrailEvent[]>> = {
   tls: ['authenticated'],
   'mail-from': ['mail-from', 'rcpt-to', 'data'],
   'rcpt-to': ['rcpt-to'],
 };
 
-/** Describes an applied fault rule, such as `Rule 1 at end-of-data: 451 4.7.1 Greylisted, delayed by 2000 ms`. */
+/** Describes an applied fault rule, such as `Rule 1 at end-of-data: 451 4.7.1 Greylisted`. */
 function detailOf({ rule, at, reply, delayMs, disconnect }: MetFault): string {
   const effects = [
     ...(reply ? [`${reply.code} ${reply.text}`] : []),
@@ -84,13 +83,13 @@ export class SessionTrail {
     this.#steps.push({ event, at: this.#clock.now(), detail });
   }
 
-  /** Adds an applied fault rule, which the timeline of the inbox's next message shows. Keeps at most 20. */
+  /** Adds an applied fault rule, for the timeline of the next message. Keeps at most 20. */
   fault(met: MetFault, inboxId: string): void {
     if (this.#steps.filter(({ event }) => event === 'fault').length >= 20) return;
     this.#steps.push({ event: 'fault', at: this.#clock.now(), detail: detailOf(met), inboxId });
   }
 
-  /** The steps without faults of other inboxes; without any faults if several accounts will read the message. */
+  /** The steps of a message with the faults of its inboxes; without faults if several accounts receive it. */
   endOfData(recipients: readonly { inboxId: string; accountId: string }[]): Trail {
     const isShared = new Set(recipients.map(({ accountId }) => accountId)).size > 1;
     const inboxes = new Set(isShared ? [] : recipients.map(({ inboxId }) => inboxId));
@@ -121,7 +120,7 @@ interface Named {
 /** Reports the results of a session's commands: metrics, log lines, and refusals for explanations. */
 export class SessionReports {
   target: CaptureTarget | null = null;
-  /** The last envelope that exceeded the recipient limit. */
+  /** The last envelope that exceeded the recipient limit. This has been logged. */
   #overshot: MailEnvelope | undefined;
   readonly #peer: { session: string; remoteAddress: string };
   readonly #context: ReportsContext;
@@ -131,7 +130,7 @@ export class SessionReports {
     this.#context = context;
   }
 
-  /** Reports a MAIL rejected for its size. Stored, so that the owner of an inbox can find out why no mail arrived. */
+  /** Reports and stores a MAIL command rejected for its size, which may explain why an inbox gets no mail. */
   sender(envelope: MailEnvelope, declaredBytes: number): Reply {
     const { metrics, log, maxMessageBytes } = this.#context;
     const reply = REPLIES.messageTooLarge;
@@ -149,7 +148,7 @@ export class SessionReports {
     const line = replyLine(reply);
     metrics.refusal(reply.code);
     this.#refused(envelope, this.target?.address ?? rcptTo, line);
-    // One log line for all recipients beyond the limit.
+    // Log only the first recipient beyond the limit.
     const isOvershoot = reply === REPLIES.tooManyRecipients;
     if (!isOvershoot || this.#overshot !== envelope)
       log.info({ ...this.#peer, rcptTo, reply: line }, 'A recipient was refused');
@@ -157,7 +156,7 @@ export class SessionReports {
     return reply;
   }
 
-  /** @param bytes received bytes @param given null if the connection closed */
+  /** @param bytes number of bytes received @param given the reply; null if the connection closed before it */
   message(message: Named & { begunAt: number }, bytes: number, given: Reply | Outcome | null): void {
     const { metrics, log, clock } = this.#context;
     const { recipients, begunAt } = message;
@@ -182,7 +181,7 @@ export class SessionReports {
     if (!isFault) this.missed(message, shown, given === null);
   }
 
-  /** In an authenticated session, recipients may be addresses of other inboxes whose tests wait for this mail. */
+  /** An authenticated client's mail goes to its own inbox. Store this for the inboxes of other recipients. */
   #stored({ envelope, recipients }: Named): void {
     this.#context.visits.delivered(envelope, this.#context.clock.now());
     if (!this.target) return;
@@ -192,7 +191,7 @@ export class SessionReports {
         this.#refused(envelope, rcptTo, '', { capturedBy: { inboxId, accountId } });
   }
 
-  /** Stores that mail did not arrive. @param reply '' if the client disconnected @param hadBegun within the message */
+  /** Stores that mail did not arrive. @param hadBegun whether the client disconnected during a message */
   missed({ envelope, recipients }: Named, reply = '', hadBegun = false): void {
     const addresses = new Set(recipients.map(({ address }) => this.target?.address ?? address));
     for (const address of addresses) this.#refused(envelope, address, reply, hadBegun ? { hadBegun } : {});
@@ -210,21 +209,21 @@ export class SessionReports {
       log.info({ ...this.#peer, inbox: this.target.id }, 'An SMTP session was authenticated for an inbox');
       return;
     }
-    // A password with the prefix of our credentials was meant for an inbox, but is mistyped, revoked or expired.
+    // A password with our prefix is probably a credential that is mistyped, revoked or expired.
     log[/^mf[kt]_/.test(password) ? 'warn' : 'info'](
       this.#peer,
       'The SMTP user name and password belong to no live inbox; the mail is delivered by its recipients',
     );
   }
 
-  /** Reports rejected credentials, and stores the refusal for the owner of the inbox that the user name refers to. */
+  /** Reports rejected credentials, and stores the refusal for the owner of the inbox in the user name. */
   refusedCredentials({ username }: SmtpCredentials, reply: Reply): Reply {
     const { metrics, log } = this.#context;
     metrics.authentication('refused');
     log.info(this.#peer, 'SMTP credentials were refused');
     const sender = { mailFrom: '', helo: '', remoteAddress: this.#peer.remoteAddress };
     const isAddress = parseAddress(username, { smtputf8: true }) !== undefined;
-    // Other user names are guesses, which would displace useful entries.
+    // Do not store other user names: they are guesses, and would displace useful entries.
     if (isAddress || username.startsWith('inb_'))
       this.#refused(sender, isAddress ? username : NO_RECIPIENT, replyLine(reply));
     return reply;

@@ -29,7 +29,7 @@ interface Protection {
   startTls: boolean;
 }
 
-/** How long input is discarded after the last reply: closing immediately would also discard the reply (RFC 1122 section 4.2.2.13). */
+/** Input is discarded for this time before closing, or the last reply could be lost (RFC 1122 4.2.2.13). */
 const LINGER_MS = 2_000;
 const NOTHING = Buffer.alloc(0);
 
@@ -42,28 +42,25 @@ class Connection implements Transport, LimitedConnection {
   readonly #context: ConnectionContext;
   readonly #protection: Protection;
   readonly #plain: Socket;
-  /** The TLS socket after a handshake, before it the plain one. */
+  /** The plain socket until TLS begins, then the TLS socket. */
   #socket: Socket;
-  /** When an incomplete PROXY header or handshake began, monotonic milliseconds. */
+  /** When the PROXY header or TLS handshake in progress began, monotonic milliseconds. */
   #settingUpSince: number | undefined;
-  /**
-   * The handshake whose failure would be reported: until the first command after it, because a client that rejects the
-   * certificate, such as Node.js, may complete the handshake and then close the connection.
-   */
+  /** Set until data follows the handshake: Node.js rejects a certificate only after completing it. */
   #handshake: Handshake | undefined;
   #session: Session | undefined;
   #hasEntered = false;
   #isLeaving = false;
-  /** The read that waits for bytes, and bytes that arrived when no read was waiting. */
+  /** The pending read. Bytes that arrive without one are added to `#unread`. */
   #reader: ((bytes: Buffer | undefined) => void) | undefined;
   #unread: Buffer | undefined;
   #drained: (() => void) | undefined;
-  /** When the last reply was written, monotonic milliseconds. */
+  /** When the final reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
-  /** Start of the session for its time limit, moved later by delays of fault rules; monotonic milliseconds. */
+  /** Start of the session plus the delays of fault rules, which do not count; monotonic milliseconds. */
   #begunAt: number;
   #delayedAt = 0;
-  /** The current measurement of the speed of a message. */
+  /** Measures the transfer rate of the current message. */
   #window: { reader: DataReader; since: number; bytes: number } | undefined;
 
   constructor(socket: Socket, protection: Protection, context: ConnectionContext) {
@@ -92,7 +89,7 @@ class Connection implements Transport, LimitedConnection {
     const rejectedBy = limiter.enter(this, isLoopback(this.remoteAddress));
     if (rejectedBy) {
       const reply = rejectedBy === 'address' ? REPLIES.tooManyFromYou : REPLIES.tooManyConnections;
-      // In plain text, a client that expects a TLS handshake could not read the reply.
+      // A client that expects a TLS handshake could not read a reply in plain text.
       this.#socket.end(implicitTls ? '' : `${replyLine(reply)}\r\n`);
       this.#socket.destroySoon();
       return;
@@ -162,7 +159,6 @@ class Connection implements Transport, LimitedConnection {
   }
 
   setDelayed(isDelayed: boolean): void {
-    // Delays of fault rules do not count towards limits of the session.
     const now = this.#context.clock.monotonic();
     if (isDelayed) this.#delayedAt = now;
     else this.#begunAt += now - this.#delayedAt;
@@ -187,7 +183,7 @@ class Connection implements Transport, LimitedConnection {
     this.#socket.destroy();
   }
 
-  /** Closes with a reply; during a handshake without one. */
+  /** Closes the connection. During a handshake, no reply is sent. */
   #close(reply: Reply): void {
     this.#handshake = undefined;
     if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);
@@ -322,7 +318,7 @@ export interface SmtpServerOptions extends SessionSettings {
   /** Mail to postmaster: `log` accepts and logs it without storing it. */
   postmaster: 'refuse' | 'log';
   tls: KeyPair | null;
-  /** `auto`: only with a configured certificate, because libraries that see STARTTLS verify certificates. */
+  /** `auto` offers STARTTLS only with a configured certificate, because clients verify the certificate. */
   startTls: 'auto' | 'self-signed' | 'off';
   /** Addresses and networks (CIDR) whose connections begin with a PROXY header. */
   proxyFrom: readonly string[];
@@ -359,14 +355,14 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   return {
     visits: context.visits,
     useCertificate: (pair: KeyPair) => certificate.set(pair),
-    /** If it fails, `stop` closes what is open. */
+    /** If this fails, call `stop` to close open ports. */
     async start(): Promise<{ port: number; tlsPort: number | null }> {
       if (tls) certificate.set(tls);
       const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
       const port = await server.listen(options.port, accept(false, offersTls));
       return { port, tlsPort: tlsPort === null ? null : await server.listen(tlsPort, accept(true, false)) };
     },
-    /** Lets messages in transit finish until `deadlineMs`; other sessions get 421. Safe to call twice. */
+    /** Waits up to `deadlineMs` for messages in transit; other sessions get 421. Idempotent. */
     stop: (deadlineMs: number) => server.stop(deadlineMs),
   };
 }

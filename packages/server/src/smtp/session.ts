@@ -47,13 +47,13 @@ export interface Transport {
   readonly source: string;
   /** Epoch milliseconds. */
   readonly connectedAt: number;
-  /** Resolves with the next bytes, owned by the session; undefined at the end of input. */
+  /** Resolves with the next bytes, which the session may free; undefined at the end of input. */
   read(): Promise<Buffer | undefined>;
   /** @returns a promise if there is backpressure; it resolves when more can be written */
   write(text: string): Promise<void> | undefined;
-  /** Writes the last replies and closes; also ends a pending read. */
+  /** Writes the last replies and closes the connection. A pending read resolves with undefined. */
   end(text: string): void;
-  /** Discards unread input. Resolves with protocol and cipher, or never if the handshake fails. */
+  /** Starts TLS and discards unread input. Resolves with protocol and cipher, or never if TLS fails. */
   encrypt(helo: string): Promise<string>;
   setDelayed(isDelayed: boolean): void;
 }
@@ -69,7 +69,7 @@ interface Transaction {
   recipients: Recipient[];
   /** Number of accepted postmaster recipients. Their mail is logged, not stored. */
   postmasters: number;
-  /** Whether a fault rule was applied. This is already stored, so the missing message is not recorded as a refusal. */
+  /** Whether a fault rule was applied. This is stored, so no other refusal is stored for the transaction. */
   metFault: boolean;
 }
 
@@ -80,7 +80,7 @@ interface Message extends Transaction {
 }
 
 const last = (reply: Reply): Outcome => ({ reply, disconnects: true });
-/** Commands with a constant reply: 502, not 500, for known commands that are not offered (section 4.2.4). */
+/** Commands with a constant reply. Known commands that are not offered get 502 (RFC 5321 section 4.2.4). */
 const REPLY_TO = new Map<string, Reply | Outcome>([
   ['NOOP', REPLIES.ok],
   ['HELP', REPLIES.help],
@@ -91,7 +91,7 @@ const REPLY_TO = new Map<string, Reply | Outcome>([
 ]);
 const WITHOUT_ARGUMENT = new Set(['DATA', 'RSET', 'QUIT']);
 const HTTP_VERB = /^(?:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PRI|PUT|TRACE) /i;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern must find control characters
 const CONTROL = /[\x00-\x1f\x7f]/;
 const NOTHING = Buffer.alloc(0);
 
@@ -111,12 +111,12 @@ export class Session {
   readonly #context: SessionContext;
   readonly #transport: Transport;
   readonly #offersStartTls: boolean;
-  /** AUTH without TLS only on loopback or if configured: a password must not cross a network in plain text. */
+  /** Whether AUTH is offered without TLS: only on loopback or if configured, to protect the password. */
   readonly #offersPlainAuth: boolean;
   readonly #lines: LineReader;
   readonly #trail: SessionTrail;
   readonly #reports: SessionReports;
-  /** Bytes before `#at` are processed. */
+  /** Received bytes. Those before `#at` are processed. */
   #input: Buffer = NOTHING;
   #at = 0;
   #output = '';
@@ -124,7 +124,6 @@ export class Session {
   #isLeaving = false;
   #linesRead = 0;
   #commandsSinceMail = 0;
-  /** 5yz replies since the last accepted message. */
   #errors = 0;
   #authFailures = 0;
   #isEncrypted = false;
@@ -135,7 +134,7 @@ export class Session {
   #isInMessage = false;
   #mail: IncomingMail | undefined;
   #delay: AbortController | undefined;
-  /** Whether a result of this session is stored; if so, its client is not reported as one that left early. */
+  /** Whether a result of this session is stored. If not, its end counts as an early disconnect. */
   #hasTrace = false;
 
   constructor(context: SessionContext, transport: Transport, startTls: boolean) {
@@ -151,7 +150,7 @@ export class Session {
     this.#reports = new SessionReports(transport, context);
   }
 
-  /** Runs the session; never rejects. @param cipher of a connection that is already encrypted; null without TLS */
+  /** Runs the session; never rejects. @param cipher of a connection that is already encrypted, else null */
   async run(cipher: string | null): Promise<void> {
     try {
       if (cipher) this.#encrypted(cipher);
@@ -194,7 +193,7 @@ export class Session {
     else if (this.#helo !== undefined && !this.#hasTrace) this.#reports.leftEarly(this.#helo);
   }
 
-  /** @param isAnswer to an AUTH challenge @returns undefined when the session is over or the line is too long */
+  /** @param isAnswer to an AUTH challenge @returns undefined if the session is over or the line too long */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     let found = this.#nextLine(isAnswer);
     while (found === 'incomplete' && !this.#isOver) {
@@ -222,7 +221,7 @@ export class Session {
   }
 
   async #fill(): Promise<void> {
-    // Copied, so that an incomplete line does not keep the whole read in memory.
+    // Copy an incomplete line: a view would keep the whole read in memory.
     const isIncomplete = this.#at < this.#input.length;
     if (this.#at > 0) this.#input = isIncomplete ? Buffer.from(this.#input.subarray(this.#at)) : NOTHING;
     this.#at = 0;
@@ -245,7 +244,6 @@ export class Session {
     if (!this.#isOver) this.#output += `${line}\r\n`;
   }
 
-  /** A 421 ends the session, and so does exceeding the limit of errors. */
   #reply(reply: Reply): void {
     this.#write(replyLine(reply));
     if (reply.code === 421) this.close();
@@ -262,10 +260,9 @@ export class Session {
     }
   }
 
-  /** Awaits the result of a command; earlier replies are flushed meanwhile. */
   async #wait<T>(answer: Promise<T>): Promise<T> {
     this.isWaiting = true;
-    // Most promises resolve in this turn of the event loop. Flush after it, so that their replies share one write.
+    // Most promises resolve before setImmediate runs; their replies then share one write.
     if (this.#output !== '') setImmediate(() => void this.#flush());
     try {
       return await answer;
@@ -316,7 +313,7 @@ export class Session {
     }
   }
 
-  /** HELO and EHLO also end a transaction (section 4.1.4). */
+  /** HELO and EHLO also end a transaction (RFC 5321 section 4.1.4). */
   #hello(line: string, isExtended: boolean): Given {
     const [, hostname = '', ...more] = line.split(/ +/);
     if (more.length > 0 || !isHelloName(hostname)) return REPLIES.helloSyntax;
@@ -446,7 +443,7 @@ export class Session {
     if (reader.outOfStep) this.close();
   }
 
-  /** Resolves when the message ended, is rejected and too long to wait for its end, or the session is over. */
+  /** Receives a message up to its end, or until the connection must be closed. */
   async #receive(reader: DataReader, mail: IncomingMail): Promise<void> {
     this.#mail = mail;
     this.reader = reader;
@@ -462,7 +459,7 @@ export class Session {
       if (this.#at === this.#input.length) this.#discardInput();
     }
     this.reader = undefined;
-    // From now on, the message is being stored, so closing the connection does not release its bytes.
+    // The message is being stored now, so closing the connection must not release its bytes.
     this.#mail = undefined;
   }
 
@@ -516,7 +513,7 @@ export class Session {
     return given;
   }
 
-  /** Applies the next fault rules, in RCPT order. Delays add up; the first reply or disconnect is for all recipients. */
+  /** Applies the next fault rule of each inbox, in RCPT order. The first reply is for all recipients. */
   async #findFault(
     at: FaultPoint,
     recipients: readonly Recipient[],
@@ -548,7 +545,7 @@ export class Session {
     this.#transport.setDelayed(false);
   }
 
-  /** Unknown errors are defects. Their reply is temporary, so that the client may retry. */
+  /** Unknown errors are defects. They get a temporary reply, so that the client may retry. */
   #replyFor(error: unknown): Reply {
     const reply = replyForError(error);
     if (!reply) this.#reports.failed(error, 'An SMTP session failed unexpectedly');
@@ -564,7 +561,7 @@ export class Session {
     // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
     this.#discardInput();
     const cipher = this.#transport.encrypt(this.#helo ?? '');
-    // Without a HELO name, a client that disconnects now is reported as a failed handshake, not as one that left early.
+    // Otherwise a failed handshake would also be reported as an early disconnect.
     this.#helo = undefined;
     this.#encrypted(await cipher);
     return undefined;

@@ -12,7 +12,7 @@ export interface KeyPair {
 
 type CertificateSummary = Pick<X509Certificate, 'subject' | 'validTo' | 'fingerprint256'>;
 
-/** The certificate of a server. Without one that is set, the first use generates one. */
+/** The TLS certificate of a server. If none was set, a self-signed one is generated at first use. */
 export class Certificate {
   readonly #generate: () => KeyPair;
   #context: SecureContext | undefined;
@@ -26,7 +26,7 @@ export class Certificate {
     return this.#context;
   }
 
-  /** Uses a certificate for new connections. @throws Error with advice when it cannot be used; the old one is kept */
+  /** Uses a certificate for new connections. @throws Error if it cannot be used; the old one stays in use */
   set({ cert, key }: KeyPair): CertificateSummary {
     try {
       this.#context = createSecureContext({ cert, key });
@@ -42,7 +42,7 @@ export class Certificate {
   }
 }
 
-/** An element in DER (ITU-T X.690 sections 8.1 and 10.1), shorter than 64 KiB. */
+/** Encodes an element in DER (ITU-T X.690 sections 8.1 and 10.1), shorter than 64 KiB. */
 function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(content);
   const { length } = body;
@@ -53,14 +53,14 @@ function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
 const sequence = (...content: readonly Uint8Array[]): Buffer => der(0x30, ...content);
 const oid = (hex: string): Buffer => der(0x06, Buffer.from(hex, 'hex'));
 
-/** A certificate for one host name or address (RFC 5280 section 4.1), valid for a year. */
+/** Creates a certificate for one host name or address (RFC 5280 section 4.1), valid for a year. */
 export function selfSignedCertificate(hostname: string, now: number): KeyPair {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const spki = publicKey.export({ type: 'spki', format: 'der' });
   const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'));
   const commonName = sequence(oid('550403'), der(0x0c, Buffer.from(hostname)));
   const name = sequence(der(0x31, commonName));
-  // Begins a day ago for clients whose clock is behind. UTCTime is YYMMDDhhmmssZ.
+  // The validity begins a day ago, for clients whose clock is behind. UTCTime has the form YYMMDDhhmmssZ.
   const [from = '', to = ''] = [now - DAY_MS, now + 366 * DAY_MS].map(
     (at) => `${new Date(at).toISOString().replaceAll(/\D/g, '').slice(2, 14)}Z`,
   );
@@ -96,13 +96,13 @@ const KINDS: readonly [RegExp, string][] = [
 export interface Handshake {
   /** '' on the TLS port. */
   helo: string;
-  /** Bytes that the client had sent before it. */
+  /** Bytes that the client had sent before the handshake. */
   bytesBefore: number;
   isDone: boolean;
   error?: Error;
 }
 
-/** The reason for logs and explanations, when a connection closed during a handshake or directly after it. */
+/** Why a connection closed during a TLS handshake or directly after it. */
 export function handshakeFailure({ isDone, error }: Handshake, tookTooLong: boolean): string {
   if (isDone)
     return 'The client closed the connection directly after the handshake; it may not trust the certificate';

@@ -1,7 +1,7 @@
 import { DAY_MS, type Day, type Month, SECOND_MS } from '../clock.ts';
 import { constant, databaseTime, read, sql, type Tx, write } from '../database/sql.ts';
 
-/** Usage is kept for a year and a month, so that a month can be compared with the same month of the year before. */
+/** Longer than a year, so that a month can be compared with the same month of the year before. */
 export const USAGE_KEPT_MS = 400 * DAY_MS;
 /** Percentages of the monthly quota. The time when each is first reached is stored, shown and logged. */
 export const USAGE_THRESHOLDS = [80, 100] as const;
@@ -34,14 +34,14 @@ type Passed = Record<UsageThreshold, number | null>;
 export interface MonthUsage {
   taken: number;
   passed: Passed;
-  /** Oldest first, without what nodes have not reported yet. */
+  /** Oldest first. Requests that nodes have not reported yet are missing. */
   days: DayUsage[];
 }
 
 type MonthRow = Passed & { taken: number };
 const MONTH = constant('taken, passed_80_at as "80", passed_100_at as "100"');
 
-/** Stores the thresholds that a number of used requests has passed. @returns those that were not stored before */
+/** Stores which thresholds `used` has passed. @returns the thresholds that were not stored before */
 async function pass(
   tx: Tx,
   { accountId, month, limit }: { accountId: string; month: Month; limit: number | null },
@@ -53,7 +53,6 @@ async function pass(
   for (const threshold of USAGE_THRESHOLDS) {
     if (limit === null || used * 100 < limit * threshold || row[threshold] !== null) continue;
     const column = constant(`passed_${threshold}_at`);
-    // Another node may have stored it since this row was read.
     const noted = await tx.run(
       sql`update usage_months set ${column} = ${now}
         where account_id = ${accountId} and month = ${month} and ${column} is null`,
@@ -63,12 +62,12 @@ async function pass(
   return passed;
 }
 
-/** Sorts rows, so that all transactions lock them in one order and cannot deadlock. */
+/** Sorts rows: all transactions must lock them in the same order, to prevent deadlocks. */
 function inOrder<T>(rows: T[], keyOf: (row: T) => string): T[] {
   return rows.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : Number(keyOf(a) > keyOf(b))));
 }
 
-/** Adds to the counts of days. A count may be negative for a moment, if a refund is written before its charge. */
+/** Adds to the daily counts. A count is negative for a moment if a refund is written before its charge. */
 async function addDays(tx: Tx, reports: UsageReport[]): Promise<void> {
   const all = reports.flatMap(({ accountId, days }) => days.map((day) => ({ accountId, ...day })));
   for (const { accountId, day, requests } of inOrder(all, (one) => `${one.accountId} ${one.day}`))
@@ -80,8 +79,8 @@ async function addDays(tx: Tx, reports: UsageReport[]): Promise<void> {
 
 export const usage = {
   /**
-   * Takes a block of up to `want` requests in one conditional statement, so that all nodes together never get more than
-   * `limit` (null: no limit). Granted requests count as used until {@link usage.report} returns them.
+   * Leases up to `want` requests. One conditional statement ensures that all nodes together never get more
+   * than `limit` (null: no limit). Leased requests count as used until {@link usage.report} returns them.
    */
   lease: write(
     async (
@@ -136,7 +135,7 @@ export const usage = {
   }),
 };
 
-/** A node not seen for this long is considered dead: three heartbeats, and time for a slow one. */
+/** A node without a heartbeat for this long counts as dead: three intervals, and some tolerance. */
 const NODE_LIVES_MS = 10 * SECOND_MS;
 
 /** Live servers. Times are those of the database's clock. */

@@ -5,10 +5,10 @@ import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
 import type { UsageReport } from './sql.ts';
 
-/** If a node crashes, an account loses at most one lease, which has at most this share of its quota. */
+/** A lease has at most this share of the quota. A crash of a node loses at most one lease per account. */
 const LEASE_SHARE = 1 / 100;
 const MAX_LEASE = 1_000;
-/** Pause before the store is queried again for a used-up month: other nodes may return requests. */
+/** Pause before the store is queried again after the quota is used up: other nodes may return requests. */
 const RETRY_EMPTY_MS = 5_000;
 
 export interface Charge {
@@ -18,17 +18,17 @@ export interface Charge {
 
 const blockOf = (limit: number): number => Math.min(MAX_LEASE, Math.max(1, Math.floor(limit * LEASE_SHARE)));
 
-/** One account's month under one quota on this node; a change of plan begins another one. */
+/** Usage of one account on this node, in one month and under one quota. */
 class AccountMonth {
   readonly accountId: string;
   readonly month: Month;
   readonly resetAt: number;
   readonly limit: number;
   usedAt: number;
-  /** Requests that are leased or served on any node, as the store returned last. */
+  /** Requests that were leased or used on all nodes when the store was queried last. */
   taken = 0;
   unspent = 0;
-  /** The store had nothing left and is not queried until this monotonic time, milliseconds. */
+  /** The quota was used up; the store is not queried again before this time, monotonic milliseconds. */
   emptyUntil = 0;
   leasing: Promise<void> | null = null;
   days = new Map<Day, number>();
@@ -59,11 +59,11 @@ class AccountMonth {
   }
 }
 
-/** How often daily counts and key uses are written; a crash loses at most this much of them. */
+/** Interval at which daily counts and key uses are written. A crash loses at most one interval. */
 const REPORT_EVERY_MS = 10_000;
-/** After this time without a request, the unused part of a lease is returned, so that other nodes can use it. */
+/** After this time without a request, unspent leased requests are returned for use on other nodes. */
 const RETURN_AFTER_MS = 60_000;
-/** An account without requests for this long, which is longer than any held request, is dropped from memory. */
+/** An account without requests for this long is dropped from memory. No held request takes so long. */
 const FORGET_AFTER_MS = 600_000;
 
 interface UsageDeps {
@@ -81,12 +81,12 @@ function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
   );
 }
 
-/** Counts requests. Leases blocks from the store and spends them in memory: most requests cost no database write. */
+/** Counts requests. It leases blocks of them from the store, so that few requests need a database write. */
 export class UsageMeter {
   readonly #store: UsageDeps['store'];
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** By account: the current month, and those of an earlier plan or month that are not settled yet. */
+  /** By account id: the current month, and earlier months or plans that are not fully reported. */
   readonly #accounts = new Map<string, AccountMonth[]>();
   readonly #keyUses = new Map<string, number>();
   readonly #stopping = new AbortController();
@@ -99,7 +99,7 @@ export class UsageMeter {
     this.#log = log;
   }
 
-  /** @param limit Infinity for none @throws AppError `quota_exceeded` with `retryAfterSeconds`, `unavailable` */
+  /** @param limit Infinity for none @throws AppError `quota_exceeded`, `unavailable` */
   async charge(accountId: string, limit: number): Promise<Charge> {
     for (;;) {
       const now = this.#clock.now();
@@ -119,7 +119,7 @@ export class UsageMeter {
     account.count(day, -1);
   }
 
-  /** What is left until the next month, which begins at `resetAt` (epoch milliseconds). For an account that was not charged on this node, that is the whole quota. */
+  /** Requests left until `resetAt` (epoch milliseconds): all if the account was not charged on this node. */
   standing(accountId: string, limit: number): { remaining: number | null; resetAt: number } {
     const now = this.#clock.now();
     const account = this.#find(accountId, limit, now);
@@ -128,7 +128,7 @@ export class UsageMeter {
     return { remaining: limitOrNull(Math.max(0, left)), resetAt };
   }
 
-  /** Leased requests of the account that were not spent, and those by day that were not reported. */
+  /** Leased requests of the account that are unspent, and used requests by day that are not reported yet. */
   pending(accountId: string): { unspent: number; days: ReadonlyMap<Day, number> } {
     const months = this.#accounts.get(accountId) ?? [];
     const days = new Map<Day, number>();
@@ -153,7 +153,7 @@ export class UsageMeter {
     await this.report(true);
   }
 
-  /** Writes counts and returns unused leases, with `returnAll` every unspent request. Logs failures, throws nothing. */
+  /** Writes counts and returns the leases of unused accounts; with `returnAll`, all leases. Never throws. */
   async report(returnAll = false): Promise<void> {
     await this.#writeReports(this.#takeReports(returnAll));
     const uses = [...this.#keyUses].map(([keyId, at]) => ({ keyId, at }));
@@ -171,7 +171,7 @@ export class UsageMeter {
       await this.#store.usage.report(reports);
     } catch (err) {
       this.#log.error({ err }, 'Usage could not be written and will be written later');
-      // If the write may have succeeded, do not return the requests again: returned twice, they could exceed the quota.
+      // If the write may have succeeded, do not return the requests twice: this could exceed the quota.
       const isUnchanged = err instanceof AppError && err.code === 'unavailable';
       this.#unreported.push(...reports.map((one) => ({ ...one, returned: isUnchanged ? one.returned : 0 })));
     }

@@ -31,9 +31,9 @@ import { newWebhookSecret } from './sign.ts';
 import type { DeliveryRecord } from './sql/log.ts';
 import type { WebhookRecord } from './sql/webhooks.ts';
 
-/** How long the old secret signs too after a rotation. */
+/** After a rotation, requests are also signed with the old secret for this time. */
 const OLD_SECRET_MS = DAY_MS;
-/** Deliveries in one step of a replay, which blocks other writes for about four milliseconds. */
+/** Deliveries per step of a replay. A step blocks other writes for about four milliseconds. */
 const REPLAY_STEP = 250;
 
 export function webhookRoutes(app: App, { deps }: RouteContext): void {
@@ -128,14 +128,14 @@ function one(route: AddRoute, deps: HttpDeps): void {
     body: ref(UpdateWebhook),
     response: { 200: json(Webhook, 'The webhook after the change.') },
     handler: async (request) => {
-      // Before the URL is resolved: otherwise a caller without a webhook could learn about names and addresses.
+      // Check this before the URL is resolved, or callers without a webhook could query the server's DNS.
       const { accountId, id } = await liveWebhook(deps, request);
       const { url, ...changes } = request.body;
       const checked = url === undefined ? {} : { url: await deps.newWebhooks.checkUrl(url) };
       const now = clock.now();
       const webhook = await store.webhooks.update(accountId, id, { ...changes, ...checked }, now);
       if (!webhook) throw notFound('webhook', id);
-      // Wakes the deliverer, because disabling cancels pending deliveries.
+      // The deliverer cancels the pending deliveries of a disabled webhook.
       events.publishDeliveries();
       return toWebhook(webhook, now);
     },
@@ -199,7 +199,7 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
       const page = { ...readPage(request.query, 'dlv', 'a delivery'), state: request.query.state };
       const { accountId, id } = await findWebhook(deps, request);
       const found = await store.deliveries.list(accountId, id, page, clock.now());
-      // The wall clock, which clients compare with theirs, is ahead of the schedule by this much.
+      // Difference between the wall clock, which responses use, and the clock of the schedule.
       const stepMs = clock.now() - (deps.scheduleNow?.() ?? clock.now());
       const deliveries = found.deliveries.map((delivery) => toDelivery(delivery, stepMs));
       return { deliveries, hasMore: found.hasMore };

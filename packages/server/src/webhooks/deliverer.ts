@@ -13,9 +13,9 @@ import { signatureHeaders } from './sign.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
 import type { AttemptResult, FailureStreak } from './sql/record.ts';
 
-/** Concurrent attempts for webhooks whose last response was prompt: enough for 64 of them with four attempts each. */
+/** Concurrent attempts for prompt webhooks, which can have four attempts each. */
 const PROMPT_SLOTS = 256;
-/** Concurrent attempts for all other webhooks (new, slow, failing), one each. They never delay prompt webhooks. */
+/** Concurrent attempts for other webhooks (new, slow, failing), so that they never delay prompt webhooks. */
 const OTHER_SLOTS = CONNECTIONS_PER_ORIGIN - PROMPT_SLOTS;
 
 interface DelivererDeps extends EventBodyDeps {
@@ -86,7 +86,7 @@ export class Deliverer extends DueLoop {
     });
     const { signal } = this;
     const outcome = await sender.send({ url: claimed.url, headers, body: body.json, signal });
-    // An aborted attempt says nothing about the endpoint: it is not recorded, and the delivery is claimed again.
+    // An aborted attempt says nothing about the endpoint. Record nothing; the delivery is claimed again.
     if (outcome.error?.code !== 'aborted') await this.#conclude(claimed, outcome, at);
   }
 

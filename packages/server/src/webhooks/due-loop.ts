@@ -3,9 +3,9 @@ import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
 
-/** An event announces due rows. This poll finds those whose event was lost; it reads a few rows by index. */
+/** An event announces due rows. This poll finds rows whose event was lost. */
 const IDLE_POLL_MS = 1_000;
-/** Pause when rows are due but none was claimed: no attempt is free, or they are being cancelled. */
+/** Pause when rows are due but none was claimed, for example at the limit of concurrent attempts. */
 const NOTHING_CLAIMED_MS = 100;
 const STORAGE_PAUSE_MS = 1_000;
 /** How long a stop waits for attempts in progress. The whole process has ten seconds. */
@@ -18,7 +18,7 @@ interface DueLoopDeps {
   log: Logger;
 }
 
-/** Claims rows of the database as they become due, and waits at a stop for their attempts in progress. */
+/** Claims rows of the database when they become due. `stop` waits for attempts in progress. */
 export abstract class DueLoop {
   /** Aborts when attempts must end. */
   protected readonly signal: AbortSignal;
@@ -35,7 +35,7 @@ export abstract class DueLoop {
   }
 
   protected abstract readonly what: string;
-  /** @returns when the next row is due, or an earlier time; null if none is */
+  /** @returns the time when the next row is due, or an earlier one; null if no row is pending */
   protected abstract nextAt(now: number): Promise<number | null>;
   /** Claims rows that are due, and calls {@link begin} for their attempts. @returns how many were claimed */
   protected abstract claim(now: number): Promise<number>;
@@ -60,7 +60,7 @@ export abstract class DueLoop {
     await allEnded;
   }
 
-  /** @param attempt never rejects; its end may allow another attempt */
+  /** @param attempt must never reject */
   protected begin(attempt: Promise<void>): void {
     const running = attempt.finally(() => {
       this.#inProgress.delete(running);

@@ -17,7 +17,7 @@ interface Deps {
 export const createNewWebhooks = ({ guard, clock, plans }: Deps) => ({
   checkUrl: (url: string): Promise<string> => checkUrl(url, guard),
 
-  /** The parts of a webhook that its owner does not choose, and the limit of the account's plan. */
+  /** Returns the generated fields of a webhook, and the limit of the account's plan. */
   make: async ({ plan }: AccountRecord, url: string) => ({
     url: await checkUrl(url, guard),
     id: newId('whk', clock.now()),

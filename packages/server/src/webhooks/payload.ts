@@ -5,9 +5,9 @@ import type { FullMessageRecord } from '../messages/records.ts';
 import type { Store } from '../store.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
 
-/** Of the HTML and the text body together, bytes of UTF-8. */
+/** Limit for the HTML and text bodies together, bytes of UTF-8. */
 export const MAX_BODY_BYTES = 256 * 1024;
-/** Of the subject and of each list (recipients, links, attachments, codes), bytes of UTF-8 JSON. */
+/** Limit for the subject, and for each list (recipients, links, attachments, codes), bytes of UTF-8 JSON. */
 export const MAX_PART_BYTES = 64 * 1024;
 
 export type PayloadMessage = Pick<
@@ -20,7 +20,7 @@ export type PayloadMessage = Pick<
   isPartial?: boolean;
 };
 
-/** Depends on its arguments only, so that every attempt sends the same bytes. */
+/** The result depends only on the arguments, so that every attempt sends the same bytes. */
 export function messageReceived(
   eventId: string,
   { id, address, labels }: Pick<InboxRecord, 'id' | 'address' | 'labels'>,
@@ -49,7 +49,7 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     subject: cutter.text(summary.subject, MAX_PART_BYTES),
     hasAttachments: attachmentCount > 0,
     codes: cutter.list(summary.codes),
-    // Not their current values: the body must be the same in all attempts.
+    // Constants and not the current values, because every attempt must send the same body.
     ...{ readAt: null, tags: [] },
     ...(via && { via }),
     ...(message.isToOther && { rcptTo: cutter.list(message.rcptTo) }),
@@ -63,7 +63,7 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
 class Cutter {
   hasCut = false;
 
-  /** Each body may use half of the limit, and what the other one leaves of it. */
+  /** Each body may use half of the limit, plus what the other body does not use. */
   bodies({ text, html }: PayloadMessage['content']): { text: string | null; html: string | null } {
     const limitBeside = (other: string | null): number =>
       Math.max(MAX_BODY_BYTES / 2, MAX_BODY_BYTES - Buffer.byteLength(other ?? ''));
@@ -99,7 +99,7 @@ export interface EventBodyDeps {
   domain: string;
 }
 
-/** Its ids do not exist. */
+/** An event to test an endpoint. No inbox or message has its ids. */
 function testEvent(eventId: string, receivedAt: number, { publicUrl, domain }: EventBodyDeps) {
   const address = `test@${domain}`;
   const text = 'This is a test event. Your code is 123456.';

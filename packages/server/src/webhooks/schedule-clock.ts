@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 
 /**
- * The time of delivery schedules and leases, epoch milliseconds; steps of the wall clock do not change it. Servers
- * on PostgreSQL follow the database's clock. A single server follows its monotonic clock, which starts at the wall
- * clock's time and does not advance while the machine is suspended.
+ * The clock of delivery schedules and leases, epoch milliseconds. Changes of the wall clock do not affect it.
+ * It follows the clock of PostgreSQL, or the monotonic clock of a single server, which stops while the
+ * machine is suspended.
  */
 export interface ScheduleClock {
   now(): number;

@@ -3,7 +3,7 @@ import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS } from './outbound/send.ts';
 import type { FailureStreak } from './sql/record.ts';
 
-/** Longer than any attempt with its reads and writes, so only a crashed process lets a lease expire. */
+/** Longer than any attempt takes, so a lease expires only if its process has crashed. */
 export const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
 
 /** Delays after the first, second, … failed attempt, before jitter. */
@@ -17,12 +17,12 @@ export const RETRY_DELAYS_MS: readonly number[] = [
   6 * HOUR_MS,
 ];
 export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
-/** Share by which delays vary, so that deliveries that failed together are not retried together. */
+/** Delays vary randomly by this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
 /** Longest delay that a Retry-After header can ask for, so that every delivery ends. */
 export const MAX_RETRY_AFTER_MS = DAY_MS;
 const FAILING_FOR_MS = 5 * DAY_MS;
-/** More than one delivery makes, so that one failed delivery alone never disables a webhook. */
+/** More than {@link MAX_ATTEMPTS}, so that one failed delivery alone never disables a webhook. */
 export const MIN_FAILED_ATTEMPTS = 10;
 
 type NextStep =
@@ -31,7 +31,7 @@ type NextStep =
   /** `isGone`: the webhook is disabled; its owner sees the reason. */
   | { state: 'failed'; reason: string; isGone: boolean };
 
-/** @param attemptNumber from 1 @param now wall clock, epoch milliseconds: Retry-After may be a date */
+/** @param attemptNumber starts at 1 @param now wall clock in epoch milliseconds, for a date in Retry-After */
 export function nextStep(
   attemptNumber: number,
   result: Pick<AttemptOutcome, 'ok' | 'status' | 'retryAfter'>,

@@ -9,11 +9,10 @@ const SECRET_BYTES = 32;
 export const newWebhookSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 
 interface SignedContent {
-  /** Without a dot; the same on every attempt. */
+  /** Contains no dot, which separates the signed parts. All attempts send the same id. */
   id: string;
   timestampSeconds: number;
   body: string;
-  /** Usually one, more during a rotation. */
   secrets: readonly string[];
 }
 

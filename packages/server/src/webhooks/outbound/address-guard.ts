@@ -4,7 +4,7 @@ import { AppError, codeOf } from '../../errors.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { Resolve } from './resolve.ts';
 
-/* Checks addresses that clients choose: at registration and again when connecting, since DNS may have changed. */
+/* Checks webhook addresses at registration, and again on each connection, because DNS may have changed. */
 
 export interface Cidr {
   address: ipaddr.IPv4 | ipaddr.IPv6;
@@ -14,14 +14,14 @@ export interface Cidr {
 export interface GuardSettings {
   allow: readonly Cidr[];
   resolve: Resolve;
-  /** Whether errors name the resolved address. Off by default: with open sign-up it would expose internal DNS. */
+  /** Whether errors name the resolved address. Off by default, because clients could probe internal DNS. */
   namesAddresses?: boolean;
 }
 
 /** Common servers and proxies truncate or reject longer URLs (RFC 9110 section 4.1). */
 export const MAX_URL_LENGTH = 2048;
 
-/** Ports blocked by the Fetch standard, 2525, and databases that read an HTTP body as commands; see isAllowedPort. */
+/** Blocked by the Fetch standard, or used by mail servers and databases that run an HTTP body as commands. */
 const REFUSED_PORTS: ReadonlySet<number> = new Set([
   1719, 1720, 1723, 2049, 2525, 3659, 4045, 4190, 5060, 5061, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669,
   6679, 6697, 10080, 11211,
@@ -36,8 +36,8 @@ class AddressRefusedError extends Error {
 }
 
 /**
- * True for public unicast addresses and for addresses inside `allow`. IPv6 addresses that embed an IPv4 address
- * (mapped, compatible, NAT64, 6to4, Teredo, ISATAP) are rejected, since each could bypass a rule for IPv4.
+ * True for public unicast addresses and for addresses inside `allow`. IPv6 addresses that contain an IPv4
+ * address (mapped, NAT64, 6to4, Teredo, ISATAP) are rejected, since each could bypass a rule for IPv4.
  */
 export function isAllowedAddress(ip: string, allow: readonly Cidr[]): boolean {
   if (isIP(ip) === 0 || ip.includes('%')) return false;
@@ -57,7 +57,7 @@ function isIsatap(address: Cidr['address']): boolean {
   return ((bytes[8] ?? 0) & 0xfd) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
 }
 
-/** Parses networks in CIDR form, separated by commas or white space. @throws Error that lists every invalid one */
+/** Parses networks in CIDR form, separated by commas or white space. @throws Error that lists invalid ones */
 export function parseCidrs(text: string): Cidr[] {
   const parsed = (text.match(/[^\s,]+/g) ?? []).map(parseCidr);
   const problems = parsed.filter((one) => typeof one === 'string');
@@ -65,7 +65,7 @@ export function parseCidrs(text: string): Cidr[] {
   return parsed.filter((one) => typeof one !== 'string');
 }
 
-/** @returns the network, or a sentence about what is wrong with it */
+/** @returns the network, or an error message */
 function parseCidr(piece: string): Cidr | string {
   const [ip = '', prefix, ...rest] = piece.split('/');
   const family = isIP(ip);
@@ -109,7 +109,7 @@ export async function checkUrl(text: string, settings: GuardSettings): Promise<s
 export function readUrl(text: string): URL {
   if (text.length > MAX_URL_LENGTH)
     throw refused(`The webhook URL has ${text.length} characters, more than the limit of ${MAX_URL_LENGTH}.`);
-  // The WHATWG parser silently removes some of these characters, so the checked URL would differ from the given one.
+  // The WHATWG parser silently removes some of these characters, so the checked URL would be another one.
   if (/[\p{Cc}\s\\]/u.test(text)) {
     throw refused(
       'The webhook URL must not contain white space, control characters or backslashes. Percent-encode them.',
@@ -140,7 +140,7 @@ export function readUrl(text: string): URL {
   return url;
 }
 
-/** Without the query, which may contain a secret; nothing of a URL that may contain a password. */
+/** The URL for error messages, without parts that may contain a secret. */
 const shownUrl = (text: string): string =>
   text.includes('@') ? 'The given text' : quoted(text.replace(/[?#].*/s, '…'));
 
@@ -172,7 +172,7 @@ async function findAllowed(host: string, settings: GuardSettings): Promise<strin
   );
 }
 
-/** @param ip an address whose network serves as the example */
+/** @param ip used as the example */
 function howToAllow(ip = ''): string {
   const example = isIP(ip) === 0 ? '' : `, for instance ${ip}/${isIP(ip) === 4 ? 32 : 128}`;
   return `Webhooks are sent to public addresses only, unless the operator allows their network with MAYFLY_WEBHOOK_ALLOW${example}.`;

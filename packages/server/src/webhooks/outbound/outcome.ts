@@ -1,17 +1,17 @@
 import { codeOf, messageOf } from '../../errors.ts';
 
 export type AttemptErrorCode =
-  /** Not allowed; nothing was sent. */
+  /** The URL or address is not allowed; nothing was sent. */
   | 'url_refused'
   | 'address_refused'
-  /** Nothing was sent. */
+  /** There was no connection; nothing was sent. */
   | 'dns_failed'
   | 'connect_failed'
   | 'tls_failed'
   /** The event may have been received, but there was no usable response. */
   | 'connection_closed'
   | 'bad_answer'
-  /** No status within the time limit. */
+  /** There was no status within the time limit. */
   | 'timeout'
   | 'redirect'
   | 'status'
@@ -31,7 +31,7 @@ export interface AttemptOutcome {
   retryAfter: string | null;
   durationMs: number;
   error: AttemptError | null;
-  /** Start of the response body, untrusted, without control characters; '' if there is none or it is compressed. */
+  /** Start of the response body, without control characters; '' if there is none or it is compressed. */
   responseStart: string;
 }
 
@@ -59,7 +59,7 @@ const TLS_CODES = /^ERR_(TLS|SSL)_|CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH
 /** Codes of undici for invalid responses; ERR_ASSERTION is its error for an unrequested upgrade. */
 const BAD_ANSWER_CODES = ['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'ERR_ASSERTION'];
 
-/** Translates an error of Node.js or undici. Their own messages contain addresses, so clients must not see them. */
+/** Translates errors of Node.js and undici. Clients must not see their messages, which contain addresses. */
 export function attemptError(error: unknown): AttemptError {
   const code = lastCodeOf(error);
   if (code === 'ERR_ADDRESS_REFUSED') return { code: 'address_refused', message: messageOf(error) };
@@ -68,7 +68,7 @@ export function attemptError(error: unknown): AttemptError {
   const sentence = CONNECT_SENTENCES[code];
   if (sentence) return { code: 'connect_failed', message: sentence };
   if (TLS_CODES.test(code)) return { code: 'tls_failed', message: `TLS with the endpoint failed (${code}).` };
-  // undici's parser errors have various codes or none, but all have this name.
+  // Parser errors of undici have different codes or none, but they all have this name.
   const isParserError = error instanceof Error && error.name === 'HTTPParserError';
   if (isParserError || BAD_ANSWER_CODES.includes(code)) {
     return {

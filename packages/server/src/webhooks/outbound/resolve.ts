@@ -5,19 +5,19 @@ import { codeOf } from '../../errors.ts';
 export type Resolve = (host: string) => Promise<string[]>;
 
 const TRIES = 2;
-/** They are tried one after the other: more would only use up the time limit of the attempt. */
+/** Addresses are tried one after the other. More would only exceed the time limit of the attempt. */
 const MAX_ADDRESSES = 16;
 
 export interface ResolveSettings {
-  /** `address` or `address:port`; default: those of the operating system. */
+  /** Name servers, as `address` or `address:port`; default: those of the operating system. */
   servers?: readonly string[];
-  /** For names that DNS does not know; default: none. */
+  /** Resolves names that DNS does not know; default: none. */
   fallback?: Resolve;
   /** How long a name server may take, milliseconds. */
   timeoutMs?: number;
 }
 
-/** Uses DNS on its own sockets, so slow name servers of one receiver delay no other. For localhost: RFC 6761 6.3. */
+/** Uses no thread of Node's pool: slow name servers delay no other query. Localhost: RFC 6761 section 6.3. */
 export function createResolve({ servers, fallback, timeoutMs = 1_000 }: ResolveSettings = {}): Resolve {
   const resolver = new Resolver({ timeout: timeoutMs, tries: TRIES });
   if (servers) resolver.setServers(servers);

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { type GuardSettings, guardedLookup, readUrl, requireAllowedLiteral } from './address-guard.ts';
 import { type AttemptError, type AttemptOutcome, attemptError, statusError } from './outcome.ts';
 
-/** Of one attempt, from the DNS lookup to the end of the response. */
+/** Time limit of one attempt, from the DNS lookup to the end of the response. */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
 /** Includes the TLS handshake, and leaves time to try the host's next address. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -13,16 +13,16 @@ const KEEP_ALIVE_MS = 4000;
 /** After this many requests, the next one opens a new connection, whose address is checked again. */
 const REQUESTS_PER_CONNECTION = 100;
 export const RESPONSE_START_BYTES = 1024;
-/** Bytes of a response body that are read so that its connection can be reused; a longer body closes it. */
+/** Bytes that are read of a response, so that its connection can be reused. A longer response closes it. */
 const RESPONSE_READ_BYTES = 64 * 1024;
 /** Characters; a date has 29. */
 const RETRY_AFTER_LENGTH = 64;
-/** As many as webhooks have attempts at once, so that endpoints on the same host do not delay each other. */
+/** The maximum of concurrent attempts, so that webhooks on the same host do not delay each other. */
 export const CONNECTIONS_PER_ORIGIN = 768;
 
 interface Attempt {
   url: string;
-  /** Names in lower case. Content-Type is JSON unless given; User-Agent and Accept-Encoding are added. */
+  /** Names in lower case. The default Content-Type is JSON; User-Agent and Accept-Encoding are added. */
   headers: Record<string, string>;
   body: string | Uint8Array;
   signal?: AbortSignal;
@@ -30,7 +30,7 @@ interface Attempt {
 
 export type Sender = ReturnType<typeof createSender>;
 
-/** Ignores proxies of the environment, which would bypass the check of addresses. Imports undici (5 MB) on first use. */
+/** Ignores proxies of the environment, which would bypass the address check. Loads undici on first use. */
 async function openAgent(guard: GuardSettings) {
   const { Agent, request } = await import('undici');
   const agent = new Agent({
@@ -48,7 +48,7 @@ async function openAgent(guard: GuardSettings) {
   return { agent, request };
 }
 
-/** The HTTP client of webhooks: guarded against SSRF, without redirects, limited in time and size. */
+/** The HTTP client of webhooks. It prevents SSRF, follows no redirects, and limits time and size. */
 export function createSender({
   allow,
   resolve,
@@ -63,10 +63,9 @@ export function createSender({
     const target = readUrl(url);
     // The guarded lookup is called for host names only, so IP addresses are checked here.
     requireAllowedLiteral(target, allow);
-    // Without the names of addresses, which an attempt must not reveal.
+    // `namesAddresses` is omitted: the outcome of an attempt must not reveal addresses.
     opened ??= openAgent({ allow, resolve });
     const { agent, request } = await opened;
-    // Bodies that are compressed nevertheless are not decompressed.
     const own = { 'user-agent': userAgent, 'accept-encoding': 'identity' };
     return request(target, {
       dispatcher: agent,
@@ -120,7 +119,7 @@ function failure(thrown: unknown, signal: AbortSignal, timeUp: AbortSignal): Att
   return { code: 'timeout', message };
 }
 
-/** The start of the response body as text. Errors only shorten it. */
+/** Reads the start of the response body as text. A read error only makes it shorter. */
 async function readStart(answer: Dispatcher.ResponseData): Promise<string> {
   const kept: Uint8Array[] = [];
   let read = 0;

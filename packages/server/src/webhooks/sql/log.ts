@@ -16,7 +16,7 @@ export type DeliveryRecord = Omit<WebhookDelivery, 'createdAt' | 'nextAttemptAt'
 
 export interface ReplayStep {
   state: Exclude<DeliveryState, 'pending'>;
-  /** Ids: those of the step begin after the `last` of the step before, and end before those of later deliveries. */
+  /** The step replays deliveries with ids between these two. `after` is the `last` of the previous step. */
   after: string;
   before: string;
   limit: number;
@@ -30,7 +30,7 @@ interface TestIds {
 interface DeliveredMessage {
   inboxId: string;
   messageId: string;
-  /** Bounds of the time at which the message was stored, epoch milliseconds. */
+  /** The message was stored between `from` and `to`, epoch milliseconds. */
   from: number;
   to: number;
 }
@@ -41,7 +41,7 @@ export interface LogPage {
   state?: DeliveryState | undefined;
 }
 
-/** The id of a delivery has a time slightly before `receivedAt`, and clocks of nodes may differ. */
+/** The time in a delivery's id may differ from `receivedAt` by this much, as clocks of nodes differ. */
 const MARGIN_MS = 1_000;
 
 /** @param which conditions, order and limit; `d` is the delivery, `w` its webhook */
@@ -55,7 +55,7 @@ async function readDeliveries(db: Db, which: Sql): Promise<DeliveryRecord[]> {
   return rows.map((row) => ({ ...row, attempts: JSON.parse(row.attempts) }));
 }
 
-/** Also for a day after the webhook has ended. */
+/** Also matches a webhook that ended within the last day. */
 const ofWebhook = (accountId: string, webhookId: string, now: number): Sql =>
   sql`w.id = ${webhookId} and w.account_id = ${accountId} and w.ends_at > ${now - TOMBSTONE_MS}`;
 
@@ -64,7 +64,7 @@ async function findOn(db: Db, accountId: string, webhookId: string, id: string, 
   return found;
 }
 
-/** Locks a webhook and makes it due at once, even during a pause. @returns false if the account has no such live webhook */
+/** Locks a live webhook and makes it due at once, even during a pause. @returns false if there is none */
 async function wakeOwn(tx: Tx, accountId: string, webhookId: string, now: number): Promise<boolean> {
   const woken = await tx.run(
     sql`update webhooks set blocked_until = 0
@@ -78,7 +78,7 @@ const newRound = (now: number): Sql =>
   sql`state = 'pending', reason = null, due_at = ${now}, ended_at = null, round = 0`;
 
 export const log = {
-  /** A search, because with a state it may read the whole log. */
+  /** Runs as a `search`, because a filter by state may read the whole log. */
   list: search(
     async (db, accountId: string, webhookId: string, { limit, before, state }: LogPage, now: number) => {
       const found = await readDeliveries(
@@ -90,7 +90,7 @@ export const log = {
     },
   ),
 
-  /** Searches the logs by the message's time: an index by message would cost a write per delivery. */
+  /** Finds deliveries by the time in their id: an index by message would cost a write per delivery. */
   listOfMessage: read(
     (db, accountId: string, { inboxId, messageId, from, to }: DeliveredMessage, now: number) =>
       readDeliveries(
@@ -113,7 +113,7 @@ export const log = {
     },
   ),
 
-  /** Begins a new round with the same event id, unless an attempt is in progress. @returns undefined if not found */
+  /** Repeats a delivery with the same event id, unless it is in progress. @returns undefined if not found */
   replay: write(async (tx, accountId: string, webhookId: string, deliveryId: string, now: number) => {
     if (!(await wakeOwn(tx, accountId, webhookId, now))) return undefined;
     await tx.run(
@@ -123,7 +123,7 @@ export const log = {
     return findOn(tx, accountId, webhookId, deliveryId, now);
   }),
 
-  /** Replays the next `limit` deliveries in the state, except those of ended inboxes. @returns `last`: null at the end */
+  /** Replays up to `limit` deliveries, except those of ended inboxes. `last` is null at the end. */
   replaySome: write(async (tx, accountId: string, webhookId: string, step: ReplayStep, now: number) => {
     const { state, after, before, limit } = step;
     if (!(await wakeOwn(tx, accountId, webhookId, now))) return undefined;

@@ -5,9 +5,9 @@ import { cancelPending, INBOX_ENDED, trimLog } from './removal.ts';
 import { signingSecrets } from './webhooks.ts';
 
 /*
- * The webhook's row is the head of its queue: `next_at` is when a delivery may be claimed (null without pending
- * ones), and its lock, which claims and records hold until they commit, limits concurrent attempts across nodes.
- * Storing mail never takes that lock: it inserts into `wakes`, which the next claim reads. Times are those of
+ * The row of a webhook controls its queue. `next_at` is when a delivery may be claimed; null if none is
+ * pending. Claims and records lock the row until they commit, which limits concurrent attempts across nodes.
+ * Storing mail never takes this lock: it inserts into `wakes`, which the next claim reads. Times are those of
  * schedule-clock.ts.
  */
 
@@ -18,9 +18,9 @@ export interface ClaimedDelivery extends LeasedDelivery {
   accountId: string;
   url: string;
   secrets: string[];
-  /** From 1 in each round. A replay begins a new round. */
+  /** Starts at 1, and again at 1 after a replay. */
   attemptNumber: number;
-  /** Nobody else attempts the delivery before. Identifies the claim when its result is recorded. */
+  /** End of the lease. It identifies the claim when the result is recorded. */
   leasedUntil: number;
   prompt: boolean;
 }
@@ -33,7 +33,7 @@ export interface ClaimLimits {
 
 /** Concurrent attempts for a prompt webhook. Other webhooks have one at a time. */
 export const CONCURRENCY = 4;
-// Limits of one transaction: each takes some milliseconds at most, and the next claim continues.
+// Limits that keep a transaction short (a few milliseconds). The next claim continues.
 const WEBHOOKS_PER_CLAIM = 50;
 const CANCELLED_PER_CLAIM = 100;
 const WAKES_PER_TRANSACTION = 1_000;
@@ -42,8 +42,8 @@ export const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
 /**
- * Recomputes when webhooks can be claimed next; with all allowed attempts in progress, when the first lease ends.
- * @param pauseMs SQL expression with the columns of `webhooks`: milliseconds before the next claim
+ * Sets when webhooks can be claimed next. At the limit of concurrent attempts, a lease must end first.
+ * @param pauseMs SQL expression with columns of `webhooks`: milliseconds before the next claim
  */
 export async function reschedule(tx: Tx, ids: readonly string[], now: number, pauseMs = sql`0`) {
   const ofWebhook = sql`from deliveries d where d.webhook_id = w.id`;
@@ -125,7 +125,7 @@ const lease = (tx: Tx, webhookId: string, now: number, leasedUntil: number, limi
         created_at as "createdAt", round`,
   );
 
-/** Claims deliveries of prompt webhooks, or of all others, the longest waiting first. */
+/** Claims deliveries of prompt webhooks or of all other webhooks. The longest waiting ones come first. */
 async function claimSome(
   tx: Tx,
   { prompt, limit, leaseMs }: { prompt: boolean; limit: number; leaseMs: number },
@@ -144,7 +144,7 @@ async function claimSome(
   const live = due.filter((webhook) => !hasEnded(webhook));
   if (live.length === 0) return [];
   const ids = live.map(({ id }) => id);
-  // The process that held an expired lease has crashed.
+  // The process that held an expired lease has crashed, so its deliveries become due.
   await tx.run(
     sql`update deliveries set due_at = leased_until, leased_until = null
       where webhook_id ${anyOf(ids)} and leased_until <= ${schedule}`,
@@ -190,7 +190,7 @@ export const queue = {
     return times.length === 0 ? null : Math.min(...times);
   }),
 
-  /** Only at the start of a single server, when no process can hold leases. */
+  /** Releases all leases. Only for the start of a single server, when no process can hold a lease. */
   releaseAll: write(
     async (tx, schedule: number): Promise<void> => {
       await tx.run(

@@ -6,7 +6,7 @@ import { trimLog } from './removal.ts';
 export interface AttemptResult {
   webhookId: string;
   deliveryId: string;
-  /** As the claim returned it; if the stored one differs, the lease was lost. */
+  /** As the claim returned it. If the stored value differs, the lease was lost. */
   leasedUntil: number;
   /** The attempt to log; null if none was made because the message no longer exists. */
   attempt: AttemptRecord | null;
@@ -25,7 +25,7 @@ export const PROMPT_MS = 2_000;
 
 const MAX_LOGGED = 100;
 
-/** Pause of a failing webhook, longer after each failure: otherwise its queue would be sent at full speed. */
+/** Pause of a failing webhook, milliseconds. It grows with each failure, so that the queue is sent slowly. */
 const PAUSE_MS = sql`case failed_attempts when 0 then 0
   else ${LEAST}(1000, 25 << cast(${LEAST}(failed_attempts - 1, 10) as integer)) end`;
 
@@ -55,7 +55,7 @@ async function updateDelivery(
   return true;
 }
 
-/** Logs an attempt, also of a delivery whose lease was lost. @returns the failures of its webhook, if that exists */
+/** Logs an attempt, even if its lease was lost. @returns the webhook's failures; undefined if it is gone */
 export const record = write(
   async (tx, result: AttemptResult, wall: number, schedule: number = wall) => {
     const { webhookId, attempt } = result;
@@ -73,7 +73,7 @@ export const record = write(
             prompt = ${!isFailed && attempt.durationMs <= PROMPT_MS ? 1 : 0} where id = ${webhookId}`,
       );
     }
-    // Every 32nd delivery, because it reads the ids of the whole log.
+    // Trim only after some deliveries (1 of 32), because trimLog reads the ids of the whole log.
     if (result.deliveryId.endsWith('0')) await trimLog(tx, webhookId);
     await reschedule(tx, [webhookId], schedule, PAUSE_MS);
     return streak;

@@ -9,12 +9,12 @@ import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 export const DELIVERY_KEPT_MS = 7 * DAY_MS;
 /** Deliveries kept per webhook: a few megabytes. */
 export const MAX_KEPT_DELIVERIES = 10_000;
-/** More than the deliveries that end between two calls of {@link trimLog}. */
+/** Must exceed the deliveries that can end between two calls of {@link trimLog}, or the log would grow. */
 const TRIMMED_AT_ONCE = 200;
 
 export const INBOX_ENDED = 'The inbox ended.';
 
-/** Blocks transactions that add deliveries; skips a webhook to which one is adding. */
+/** Blocks transactions that add deliveries. Skips a webhook that such a transaction has locked. */
 const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked' });
 
 /** @param ids query for the ids of deliveries @returns how many were cancelled */
@@ -33,7 +33,7 @@ export const cancelOfInboxes = (tx: Tx, limit: number, inboxIds: readonly string
     now,
   );
 
-/** Deletes some of the oldest ended deliveries if the log of a locked webhook is too long. */
+/** Deletes some of the oldest ended deliveries if a webhook's log is too long. The webhook must be locked. */
 export async function trimLog(tx: Tx, webhookId: string): Promise<void> {
   const ofWebhook = sql`select id from deliveries where webhook_id = ${webhookId}`;
   const oldestKept = sql`${ofWebhook} order by id desc limit 1 offset ${MAX_KEPT_DELIVERIES - 1}`;
@@ -44,9 +44,8 @@ export async function trimLog(tx: Tx, webhookId: string): Promise<void> {
 }
 
 /**
- * Removes about `limit` rows of a webhook that is deleted, or whose inbox ended a day ago; only one, because removing
- * several in one transaction could deadlock.
- * @returns 0 if there is none; otherwise `limit`, because there may be more
+ * Removes about `limit` rows of one webhook, deleted or ended a day ago. Locking several could deadlock.
+ * @returns 0 if there is none; otherwise `limit`, because more rows may be left
  */
 export async function removeEndedWebhook(tx: Tx, limit: number, now: number): Promise<number> {
   const webhook = await tx.first<{ id: string }>(

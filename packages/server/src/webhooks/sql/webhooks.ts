@@ -27,7 +27,7 @@ export interface WebhookRecord extends Omit<Webhook, 'createdAt' | 'failingSince
 
 export interface NewWebhook
   extends Pick<WebhookRecord, 'id' | 'inboxId' | 'url' | 'description' | 'createdAt'> {
-  /** Not hashed, because it signs payloads. */
+  /** Stored in plain text, because it signs payloads. */
   secret: string;
 }
 
@@ -50,7 +50,7 @@ const MAX_SECRETS = 10;
 
 interface StoredSecret {
   secret: string;
-  /** Null for the newest. */
+  /** When the secret expires; null for the newest one. */
   until: number | null;
 }
 
@@ -70,7 +70,7 @@ function rotated(stored: string, secret: string, oldUntil: number, now: number):
   ];
 }
 
-/** The caller must have locked the account. @param endsAt NEVER for the whole account @throws AppError `limit_reached` */
+/** The account must be locked. @param endsAt NEVER for the whole account @throws AppError `limit_reached` */
 export async function insertWebhook(
   tx: Tx,
   accountId: string,
@@ -100,7 +100,7 @@ export async function insertWebhook(
   return toWebhook({ id, accountId, inboxId, url, description, createdAt, endsAt, ...state });
 }
 
-/** After the expiry of inboxes has changed. Skips webhooks that are being deleted. */
+/** Updates webhooks after the expiry of their inboxes has changed. Skips webhooks that are being deleted. */
 export async function moveWebhookEnds(
   tx: Tx,
   accountId: string,
@@ -114,7 +114,7 @@ export async function moveWebhookEnds(
 }
 
 export const webhooks = {
-  /** @throws AppError `limit_reached` at `maxWebhooks`; `not_found` if the inbox is not a live one of the account */
+  /** @throws AppError `limit_reached`; `not_found` if the account has no such live inbox */
   create: write(async (tx, accountId: string, webhook: NewWebhook, maxWebhooks: number) => {
     await requireAccount(tx, accountId);
     const { inboxId, createdAt } = webhook;
@@ -144,13 +144,13 @@ export const webhooks = {
     return { webhooks: rows.slice(0, limit).map(toWebhook), hasMore: rows.length > limit };
   }),
 
-  /** `enabled`: true also resets the failures, false cancels pending deliveries. @returns undefined if there is no such live webhook */
+  /** True for `enabled` resets failures; false cancels pending deliveries. @returns undefined if not live */
   update: write(
     async (tx, accountId: string, webhookId: string, changes: UpdateWebhook, now: number) => {
       const { url, description, enabled } = changes;
       const note = description === undefined ? null : JSON.stringify(description);
       const on = sql`, enabled = 1, disabled_reason = null, failing_since = null, failed_attempts = 0, blocked_until = 0`;
-      // Due at time 0: the next claim cancels the pending deliveries.
+      // `next_at` 0 makes it due, so that the next claim cancels the pending deliveries.
       const off = sql`, enabled = 0, disabled_reason = null, next_at = 0`;
       const row = await tx.first<WebhookRow>(
         sql`update webhooks set url = coalesce(${url ?? null}, url), description = coalesce(${note}, description)
@@ -162,7 +162,7 @@ export const webhooks = {
     { mayUseReserve: true },
   ),
 
-  /** Older secrets sign too until `oldUntil`. @returns undefined if there is no such live webhook */
+  /** Older secrets also sign requests until `oldUntil`. @returns undefined if the webhook is not live */
   rotateSecret: write(
     async (tx, accountId: string, webhookId: string, secret: string, oldUntil: number, now: number) => {
       const live = ofAccount(accountId, webhookId, now);
@@ -178,7 +178,7 @@ export const webhooks = {
     },
   ),
 
-  /** The sweeper deletes its rows. @returns false if there is no such webhook */
+  /** Marks a webhook as deleted; the sweeper deletes its rows. @returns false if there is no such webhook */
   delete: write(
     async (tx, accountId: string, webhookId: string, now: number): Promise<boolean> =>
       (await tx.run(
