@@ -6,7 +6,7 @@ import { type Engine, sql } from './sql.ts';
 /** A change of the tables since schema 1. Released migrations are never changed. */
 export interface Migration {
   schema: number;
-  /** The oldest schema version whose servers can use the changed tables; they keep running during an upgrade. */
+  /** Servers of this schema version or newer can use the changed tables. They keep running in an upgrade. */
   usableFrom: number;
   up(tx: Tx): Promise<void>;
 }
@@ -15,7 +15,7 @@ export const MIGRATIONS: Migration[] = [];
 
 export const VERSIONS_TABLE = 'schema_versions';
 
-/** While a migration waits for a table lock, all later statements on the table wait behind it. */
+/** Short, because all later statements on a table wait while a migration waits for the table's lock. */
 const LOCK_TIMEOUT_MS = 2_000;
 /** Key of the advisory lock for servers that start at the same time. Must be the same in all versions. */
 const LOCK_KEY = 6_292_392;
@@ -49,7 +49,7 @@ async function createTables(tx: Tx, engine: Engine): Promise<void> {
   }
 }
 
-/** Tables that a newer version has changed stay as they are, if this one can use them. @throws Error otherwise */
+/** Accepts tables of a newer version if this version can use them. @throws Error otherwise */
 export async function migrate(tx: Tx, engine: Engine): Promise<void> {
   if (engine === 'postgres') {
     await tx.first(sql`select pg_advisory_xact_lock(${LOCK_KEY})`);

@@ -70,7 +70,7 @@ export const LIKE = perEngine({ sqlite: 'like', postgres: 'ilike' });
 export const FOR_UPDATE = perEngine({ sqlite: '', postgres: 'for no key update' });
 export const FOR_UPDATE_SKIP_LOCKED = perEngine({ sqlite: '', postgres: 'for no key update skip locked' });
 
-/** Rows cannot be deleted until the transaction ends. */
+/** Prevents the deletion of the rows until the transaction ends. */
 export const KEEP = perEngine({ sqlite: '', postgres: 'for key share' });
 
 const inserts = new Map<string, readonly string[]>();
@@ -103,7 +103,7 @@ interface Known {
   constants: readonly Piece[];
 }
 
-/** `single`: SQLite queries whose lists have one value each, because `=` takes half the time of a list. */
+/** Compiled queries. `single`: SQLite queries whose lists have one value each, since `=` is twice as fast. */
 const known: Readonly<Record<Engine | 'single', WeakMap<readonly string[], Known>>> = {
   sqlite: new WeakMap(),
   single: new WeakMap(),
@@ -171,7 +171,7 @@ function parameter(to: Compiled, piece: Value | AnyOf, kind: Engine | 'single'):
   return kind === 'postgres' ? `$${to.values.length}` : '?';
 }
 
-/** For lists, which one damaged row must not fail. */
+/** For lists of rows: one damaged row must not cause an error for the whole list. */
 export function parseOr<T>(text: string, otherwise: T): T {
   try {
     return JSON.parse(text);
@@ -204,7 +204,7 @@ export async function together<T extends readonly unknown[]>(
   return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
 }
 
-/** Runs `work` again after a deadlock or a full disk. `step`: SQLite runs it after waiting calls; `relaxed`: see {@link Traits}. */
+/** Runs `work`, and again after a deadlock or a full disk. On SQLite, `step` waits for all queued calls. */
 export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step' | 'relaxed') => Promise<T>;
 
 /** `written`: the last statements, whose results are not needed, so COMMIT is sent without waiting for them. */
@@ -224,8 +224,8 @@ export interface Kit {
 }
 
 /**
- * `read` (short) runs on the main thread, `search` (long) on the search thread. On SQLite the others run on the writer
- * thread: `write` and `flight` in one transaction, shared with other waiting calls, `steps` in several short ones.
+ * `read` (short) runs on the main thread, `search` (long) on the search thread. On SQLite the others run on
+ * the writer thread: `write` and `flight` share a transaction with waiting calls, `steps` uses several.
  */
 type Kind = 'read' | 'search' | 'write' | 'flight' | 'steps';
 
@@ -240,7 +240,7 @@ export interface Traits {
   relaxed?: true;
 }
 
-/** Places in the order of an inbox or an account; both are exclusive. The engines do not support Infinity. */
+/** Places (`receivedAt` or `accountOrder`), excluding both ends. The engines do not support Infinity. */
 export interface Range {
   after: number;
   before: number;
@@ -248,15 +248,15 @@ export interface Range {
 }
 
 /**
- * Returned instead of a result if an operation needs mails that are not parsed yet. Afterwards it is called again, with
- * this upper bound of its {@link Range}, so that newly arriving mails cannot delay it further.
+ * Returned instead of a result if an operation needs unparsed mails. When they are parsed, the operation is
+ * called again with `before` as upper bound of its {@link Range}, so that new mails cannot delay it.
  */
 export interface Unread {
   readonly unread: readonly number[];
   readonly before: number;
 }
 
-/** @param rows of one page; `size` is null for unparsed mails @param placeOf for a page of a {@link Range} */
+/** @param rows of one page; `size` is null for unparsed mails @param placeOf for rows of a {@link Range} */
 export function unreadOf<Row extends { source: number; size: number | null }>(
   rows: readonly Row[],
   placeOf: (row: Row) => number = () => 0,
@@ -271,10 +271,10 @@ const isUnread = (result: unknown): result is Unread =>
 const isRange = (arg: unknown): boolean =>
   typeof arg === 'object' && arg !== null && 'after' in arg && 'limit' in arg;
 
-/** Each further round means that messages were deleted and older ones took their places. */
+/** Limit of repeated calls. Each is needed only if messages were deleted and older ones took their places. */
 const MAX_ROUNDS = 1_000;
 
-/** Every operation is called through it. @param read resolves when these sources are parsed or deleted */
+/** Repeats an operation while it needs unparsed mails. @param read resolves if they are parsed or deleted */
 export async function callRead(
   call: (args: readonly unknown[]) => Promise<unknown>,
   args: readonly unknown[],
@@ -317,7 +317,7 @@ export const flight = <Args extends readonly unknown[], Result>(
 
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
 
-/** Operations without the parameter `on`. A homomorphic mapped type keeps go-to-definition. */
+/** Operations without the parameter `on`. Go-to-definition works because the mapped type is homomorphic. */
 export type Calls<Table> = {
   [Noun in keyof Table]: {
     [Name in keyof Table[Noun]]: Table[Noun][Name] extends Operation<infer Args, infer Result>

@@ -31,7 +31,7 @@ type FromThread =
   | { id: number; value: unknown }
   | { id: number; error: SentError };
 
-/** An AppError, which has a `code`, or any other error. */
+/** An error that is sent between threads. Only an AppError has a `code`. */
 type SentError = Pick<Error, 'message'> &
   Partial<Pick<AppError, 'code' | 'details'>> & { stack?: string | undefined };
 
@@ -61,7 +61,7 @@ interface Instance {
   exited: Promise<void>;
 }
 
-/** @param onExit called with the error of a thread whose database was open, unless it was closed */
+/** @param onExit called when the thread ends, with the error if its database was open */
 function startInstance(worker: Worker, onExit: (crash: Error | undefined) => void): Instance {
   const calls: Instance['calls'] = new Map();
   const opened = Promise.withResolvers<void>();
@@ -97,7 +97,7 @@ function startInstance(worker: Worker, onExit: (crash: Error | undefined) => voi
   return { worker, calls, ready: opened.promise, exited: exited.promise };
 }
 
-/** Runs from `open` or the first call on. If the thread dies, the next call starts a new one. */
+/** The thread starts at `open` or at the first call. If it dies, the next call starts a new thread. */
 export function databaseThread(start: () => Worker, onCrash: (error: Error) => void): ThreadClient {
   let instance: Instance | undefined;
   let closing: Promise<void> | undefined;
@@ -117,7 +117,7 @@ export function databaseThread(start: () => Worker, onCrash: (error: Error) => v
       if (closing) throw unavailable('closed');
       const { worker, calls } = running();
       const call: Call = { id: ++lastId, path, args };
-      // The thread receives it when the database is open.
+      // The thread receives the call when its database is open.
       worker.postMessage(call satisfies ToThread, memoryGiven(call));
       return new Promise((resolve, reject) => calls.set(call.id, { path, resolve, reject }));
     },

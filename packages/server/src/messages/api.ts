@@ -63,7 +63,7 @@ export function messageRoutes(
         const message = await findMessage(store, inbox, messageId, clock.now());
         const tag = markedTag(message, include);
         if (!include && !message.isPartial) return { json: JSON.stringify(toMessage(message, base)), tag };
-        // A partial message has no attachment contents, because its whole mail is parsed for the response.
+        // The JSON of a partial message comes from a worker, and never includes contents of attachments.
         const json = await held.hold(reply, (signal) =>
           message.isPartial
             ? contents.json(message, base, signal, include ? { truncated: true } : {})

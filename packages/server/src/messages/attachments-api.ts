@@ -114,7 +114,7 @@ const encoded = (text: string): string =>
     (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
-/** Contains the file name in ASCII for old clients, and in full (RFC 6266). */
+/** Builds the header with the file name in ASCII for old clients, and in full (RFC 6266). */
 function contentDisposition(filename: string): string {
   const [...letters] = filename.replaceAll(UNSAFE, '_');
   const name =

@@ -3,7 +3,7 @@ import type { NewMail, Placed } from './records.ts';
 
 /** Maximum items of a batch. A larger batch takes longer and does not lower the cost per item. */
 const MAX_BATCH = 128;
-/** Maximum bytes of a batch: other writes wait for 10 ms. A larger item forms its own batch. */
+/** Maximum bytes of a batch, which delays other writes by 10 ms. A larger item forms its own batch. */
 const MAX_BYTES = 2 * 1024 * 1024;
 /** `offer` drops items while this many are queued, because the store is slow or down. */
 const MAX_OFFERED = 1_000;
@@ -33,7 +33,7 @@ export class Batcher<Item, Result> {
   #idle: Promise<void> | undefined;
   #pausing = new AbortController();
 
-  /** @param write returns one result per item, in the same order; needs none for items of `offer` */
+  /** @param write returns one result per item, in the same order. Items of `offer` need no result. */
   constructor(write: (items: Item[]) => Promise<readonly Result[]>, options: BatcherOptions<Item> = {}) {
     this.#write = write;
     this.#options = options;

@@ -88,7 +88,7 @@ const GROUP = 4;
 
 /**
  * Decodes base64 piece by piece. Frees the memory of each piece at once, because with many slow clients the
- * garbage collector would free it too late.
+ * garbage collector would be too late.
  * @param itsTurn is awaited before a piece is decoded
  */
 export async function* decodedBase64(
@@ -144,8 +144,8 @@ const MAX_WHOLE_MAILS = 3;
 export type Contents = ReturnType<typeof createContents>;
 
 /**
- * Derives what is not stored of a message from its raw source. Whole mails are parsed on worker threads; an
- * abort rejects with the reason of `signal`.
+ * Parses the raw source of a message for what is not stored otherwise. Whole mails are parsed on worker
+ * threads; an abort rejects with the reason of `signal`.
  * @throws AppError `not_found` if the attachment does not exist, or the message is deleted or expires;
  * `unavailable` if the worker was terminated
  */

@@ -6,7 +6,7 @@ import { quoted } from '../text/nearest.ts';
 /** Length of the hash that detects mistyped cursors and cursors of other inboxes. It needs no secret. */
 const BINDING_LETTERS = 11;
 const CURSOR = /^a?cur_([0-9a-z]{1,11})_[\w-]{11}$/;
-/** A number in this range is probably in seconds (2001 to 2286). In milliseconds: early 1970. */
+/** A number in this range is probably in seconds: 2001 to 2286. In milliseconds it would be early 1970. */
 const SECONDS_FROM = 1e9;
 const SECONDS_UNTIL = 1e10;
 
@@ -25,7 +25,7 @@ function encode(prefix: string, of: string, place: number): string {
   return `${prefix}_${digits}_${binding.slice(0, BINDING_LETTERS)}`;
 }
 
-/** @param encoded makes the cursor of a place @returns undefined if `encoded` did not make `cursor` */
+/** @param encoded returns the cursor of a place @returns the place; undefined for an invalid cursor */
 function decode(cursor: string, encoded: (place: number) => string): number | undefined {
   const place = Number.parseInt(CURSOR.exec(cursor)?.[1] ?? '', 36);
   return Number.isSafeInteger(place) && encoded(place) === cursor ? place : undefined;
@@ -55,7 +55,7 @@ export function timeOfRfc3339(text: string): number | undefined {
   return Math.max(0, Date.parse(`${date}T${hours}:${minutes}:${seconds}.${millis}${zone}`));
 }
 
-/** Decodes `before` to an `accountOrder`. @throws AppError `invalid_request` for other cursors */
+/** Decodes `before` to an `accountOrder`. @throws AppError `invalid_request` unless it is a valid cursor */
 export function placeOfAccountBefore(accountId: string, before: string): number {
   const order = orderOfCursor(accountId, before);
   if (order !== undefined) return order;

@@ -113,7 +113,7 @@ const comment = (text: string): string => `: ${text}\n\n`;
 async function writeEvents(raw: ServerResponse, followable: Followable, deps: HeldDeps, signal: AbortSignal) {
   const { clock } = deps;
   let beat = clock.monotonic() + STREAM_QUIET_MS;
-  // An id without data is not an event, but lets a client resume that disconnects before the first event.
+  // An id without data is not an event. A client that disconnects before the first event can resume from it.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
   /** @returns whether the stream is over */
   const send = async (messages: readonly Followed[]): Promise<boolean> => {
@@ -142,7 +142,7 @@ async function isDrained(raw: ServerResponse, clock: Clock, signal: AbortSignal)
   return !raw.writableNeedDrain;
 }
 
-/** Messages of a page. Each slow client keeps one page in memory. */
+/** Messages per page. One page is kept in memory for each slow client. */
 const PAGE = 50;
 
 interface Followed {
@@ -156,7 +156,7 @@ interface Followable {
   hadMessages: boolean;
   source: ChangeSource;
   /**
-   * Reads the next page, oldest first. An empty page is valid until `until` (epoch ms) or a change.
+   * Reads the next page, oldest first. If it is empty, call again at `until` (epoch ms) or after a change.
    * @throws AppError `inbox_expired` or `not_found` when the inbox has ended
    */
   next(now: number): Promise<{ messages: Followed[]; until: number }>;

@@ -124,7 +124,7 @@ interface PreviewLink {
   messageId: string;
   isRemote: boolean;
   endsAt: number;
-  /** The API key that requested the link, which ends with the key; null for the inbox's read token. */
+  /** Id of the API key that requested the link. The link ends with the key. Null for a read token. */
   keyId: string | null;
 }
 

@@ -68,7 +68,7 @@ export function timelineRoutes(
 }
 
 const MAX_BEFORE = 50;
-/** Maximum recipients of one message for which a catch-all inbox looks up refusals. */
+/** For mail to a catch-all inbox: maximum recipients of a message whose refusals are looked up. */
 const MAX_ADDRESSES = 5;
 
 /** Whether the sender may retry after this refusal. A 5xx reply is final, unless a fault rule sent it. */
@@ -85,8 +85,8 @@ function addressesOf({ kind, address, domain }: InboxRecord, { rcptTo }: FullMes
 }
 
 /**
- * Deferred attempts to deliver a message, oldest first: refusals with the same sender and recipient that came after
- * the author's previous message. SMTP has no message id, so this is an approximation.
+ * Deferred attempts to deliver a message, oldest first: refusals with the same sender and recipient after the
+ * author's previous message. SMTP has no message id, so this is an approximation.
  */
 async function earlierAttempts(
   store: Pick<Store, 'messages' | 'refusals'>,
@@ -127,7 +127,7 @@ const MAX_HOPS = 100;
 const MAX_DETAIL = 300;
 /** Times in headers are whole seconds, which some programs round up. */
 const TOLERANCE_MS = 1_000;
-/** Steps that may precede the Date header of a mail, because senders reuse connections. */
+/** Steps that may be earlier than the Date header of a mail, because senders reuse connections. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);
 /** First steps of mail that got a Received line of this server. */
 const OWN_LINE: ReadonlySet<TrailEvent> = new Set(['connected', 'injected', 'provider-call']);
@@ -249,7 +249,7 @@ function noteOf(at: number | null, before: number | null, arrived: number): stri
   return null;
 }
 
-/** Texts of steps that are stored without them. */
+/** Texts of steps whose details are not stored with the step. */
 const DETAILS: Partial<Record<TrailEvent, (message: FullMessageRecord, detail: string) => string>> = {
   connected: ({ envelope }) => `Connection from ${envelope.remoteAddress}`,
   authenticated: (_, detail) =>

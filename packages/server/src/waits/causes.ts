@@ -311,7 +311,7 @@ function unmatched({ matched, seenCount, commonFailed, closest, expectation }: F
   return [likely('not_matching', sentences(plain, like), plain)];
 }
 
-/** The cause that messages were deleted. Not given for sinks, which delete their oldest messages themselves. */
+/** The cause that messages were deleted. Not given for the sink, which deletes its oldest messages itself. */
 function deleted({ inbox, from, matched }: Facts): Cause[] {
   const { kind, messageCount, receivedCount, lastReceivedAt } = inbox;
   const count = receivedCount - messageCount;

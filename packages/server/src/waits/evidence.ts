@@ -57,7 +57,7 @@ export interface Surroundings extends Evidence {
   /** Inboxes for mail to addresses that no inbox has; null if there is none or the caller may not know it. */
   sinkId: string | null;
   catchAllId: string | null;
-  /** Inboxes in the evidence by id, and inboxes that formerly had its addresses by address. */
+  /** Inboxes of the evidence, by id. Inboxes that formerly had one of its addresses, by that address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
   leaver: Peer | undefined;
   /** Mail that an application has scheduled for this inbox: how many mails, and when the first is due. */

@@ -12,7 +12,7 @@ import {
   write,
 } from '../database/sql.ts';
 
-/** Failed waits per inbox in a report. The first ones, because they often cause the later ones. */
+/** A report lists this many failed waits per inbox: the first ones, because they often cause later ones. */
 export const MAX_FAILED_WAITS = 10;
 /** Explanations that are stored per inbox. Older ones are deleted. */
 const MAX_EXPLAINED_WAITS = 20;
@@ -20,7 +20,7 @@ const MAX_EXPLAINED_WAITS = 20;
 /** Explanations are kept as long as an inbox can be read after its end. */
 export const EXPLAINED_KEPT_MS = DAY_MS;
 
-/** A wait that ended at `at`. Without content of messages, because it is kept after they are deleted. */
+/** A wait that ended at `at`. It has no message content, because it is kept after messages are deleted. */
 export type FailedWait = Omit<ReportedWait, 'endedAt'> & { at: number };
 
 export interface ExplainedWait {

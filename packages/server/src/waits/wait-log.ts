@@ -64,7 +64,7 @@ export function createWaitLog(
     { onLost, pause: (signal) => clock.sleep(PAUSE_MS, signal) },
   );
   return {
-    /** @param wire the explanation in the response @returns the id of a failed wait; undefined for others */
+    /** @param wire the explanation in the response @returns the id of a failed wait, otherwise undefined */
     add(
       inbox: InboxRecord,
       { match, count, waitedMs: before }: Expectation,

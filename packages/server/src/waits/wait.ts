@@ -21,7 +21,7 @@ interface ExplainDeps extends EvidenceDeps {
 
 /** Larger messages are not returned in full: serializing them would block the event loop. */
 const MAX_FULL_MESSAGE_BYTES = 2 * 1024 * 1024;
-/** Bytes of all messages that one response returns in full. */
+/** Maximum bytes of all messages that one response returns in full. */
 const MAX_FULL_BYTES = 8 * 1024 * 1024;
 /** Yield to the event loop after reading a message of this size. */
 const LONG_READ_BYTES = 128 * 1024;

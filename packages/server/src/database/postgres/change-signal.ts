@@ -4,10 +4,10 @@ import { toError } from '../../errors.ts';
 import { connectAlone } from './connection.ts';
 
 const CHANNEL = 'mayfly';
-/** Hints of this time are sent together, milliseconds. */
+/** Hints that arrive within this many milliseconds are sent together. */
 const GATHER_MS = 5;
 const MAX_HINTS = 1_000;
-/** How often the listening connection queries for changes whose hint was lost, which also tests the connection. */
+/** Interval of a query for changes whose hint was lost. The query also tests the listening connection. */
 const CHECK_EVERY_MS = 1_000;
 const RECONNECT_AFTER_MS = 250;
 /** The connection is replaced after this time without a response. */

@@ -46,7 +46,7 @@ export function createPool(url: string, onError: (error: Error) => void, max = 1
     query_timeout: ANSWER_TIMEOUT_MS,
     onConnect: requirePrimary,
   });
-  // Without a listener the error of an idle connection would end the process. The connection itself reports it.
+  // Without a listener, an error of an idle connection would end the process. `onError` below receives it.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', onError);
@@ -54,7 +54,7 @@ export function createPool(url: string, onError: (error: Error) => void, max = 1
   return pool;
 }
 
-/** Outside of the pool, for LISTEN or statements of any duration. @param onError called when it fails while idle */
+/** Opens a connection outside of the pool, for LISTEN and long work. @param onError gets errors while idle */
 export async function connectAlone(
   url: string,
   onError: (error: Error) => void,
@@ -72,7 +72,7 @@ export async function connectAlone(
   }
 }
 
-/** @throws Error that names the setting because of which acknowledged mail could be lost */
+/** @throws Error that names a setting that could cause the loss of acknowledged mail */
 export async function requireDurable(client: Client): Promise<void> {
   const { rows } = await client.query(
     `select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync,
@@ -96,7 +96,7 @@ export async function requireDurable(client: Client): Promise<void> {
  * because a prepared `*` fails after a column is added.
  */
 const names = new Map<string, string>();
-/** More than the store has queries; further ones are planned each time. */
+/** More than the number of queries of the store. Further queries are planned at each execution. */
 const MAX_NAMES = 500;
 
 function nameOf(text: string): string | undefined {
@@ -116,7 +116,7 @@ export class PostgresDb implements Tx {
     this.#client = client;
   }
 
-  /** COMMIT is sent next. Later statements fail, because they would run outside the transaction. */
+  /** Called before COMMIT is sent. Later statements fail, because they would run outside the transaction. */
   end(): void {
     this.#hasEnded = true;
   }

@@ -24,7 +24,7 @@ const STATES: Readonly<Record<string, string>> = {
   '53100': 'full',
   '55P03': 'busy: a row stayed locked',
 };
-/** data_corrupted, index_corrupted */
+/** SQLSTATE of data_corrupted and index_corrupted. */
 const DAMAGED = /^XX00[12]$/;
 const UNREACHABLE =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;

@@ -9,10 +9,10 @@ import { ChangeSignal, type ChangeSignalDeps } from './change-signal.ts';
 import { connectAlone, createPool, PostgresDb, postgresEngine, requireDurable } from './connection.ts';
 import { isConflict, isLocked, startFailure, toUnavailable } from './errors.ts';
 
-/** One to two minutes. */
+/** All attempts together take one to two minutes. */
 const MAX_ATTEMPTS = 40;
 
-/** Retries while a table is locked, such as by a backup. Waiting for the lock would block the other servers. */
+/** Retries while a table is locked, for example by a backup. A waiting upgrade would block other servers. */
 export async function upgradeTables(client: Client): Promise<void> {
   for (let attempts = 1; ; attempts++) {
     try {
@@ -39,7 +39,7 @@ export interface PostgresOptions {
   onError?: (error: Error) => void;
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
-  /** Without it, operations that need an unparsed mail fail. */
+  /** Without this function, operations that need an unparsed mail fail. */
   read?: ReadSources;
   hints?: Pick<ChangeSignalDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }

@@ -38,7 +38,7 @@ async function commitBehind(client: PoolClient, written: Promise<unknown>): Prom
   const [statements, committed] = await Promise.allSettled([written, commit(client)]);
   if (statements.status === 'rejected' && isOfStatement(statements.reason)) throw statements.reason;
   if (committed.status === 'rejected') throw committed.reason;
-  // Without an SQLSTATE, the connection has failed, and the COMMIT with it.
+  // An error without an SQLSTATE means that the connection failed, so the result of COMMIT is uncertain.
   if (statements.status === 'rejected') {
     throw new CommitFailed('The outcome is unknown.', { cause: statements.reason });
   }
@@ -72,8 +72,8 @@ async function attempt<T>(pool: Pool, work: Work<T>): Promise<T> {
 }
 
 /**
- * Runs `work` in a transaction (READ COMMITTED), and again after a conflict. BEGIN and COMMIT may be pipelined with it.
- * @throws what `work` throws; AppError `unavailable`, or `outcome_unknown` if it may have been committed
+ * Runs `work` in a READ COMMITTED transaction, and again after a conflict. BEGIN and COMMIT may be pipelined.
+ * @throws what `work` throws; AppError `unavailable`, or `outcome_unknown` if the commit is uncertain
  */
 export async function runFlights<T>(pool: Pool, work: Work<T>): Promise<T> {
   for (let attempts = 1; ; attempts++) {

@@ -3,7 +3,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { messageOf } from '../../errors.ts';
 import { isBusy } from './errors.ts';
 
-/** Problems listed; a completely damaged table has millions. */
+/** Maximum number of listed problems. A completely damaged table has millions. */
 const MAX_LISTED = 100;
 
 /** Reads rows up to the first unreadable one, and returns the reason. */
@@ -31,7 +31,6 @@ function problemsOf(database: DatabaseSync, of = ''): string[] {
     .slice(0, MAX_LISTED);
 }
 
-/** @returns lines for each damaged table, and whether one has lost rows */
 function describeTables(database: DatabaseSync): { lines: string[]; losesRows: boolean } {
   const query = `select name, rootpage from sqlite_schema where type = 'table'`;
   const found = { lines: [] as string[], losesRows: false };

@@ -23,7 +23,7 @@ const COMPANIONS = ['', '-wal', '-shm', '.lock'];
 export const PRIVATE_FILE = 0o600;
 export const PRIVATE_FOLDER = 0o700;
 const OTHERS = 0o077;
-/** Of systems that cannot sync a folder and sync its entries by themselves, such as Windows. */
+/** Error codes of systems on which a folder cannot be synced and need not be, such as Windows. */
 const CANNOT_SYNC = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'ENOTSUP'];
 const WAY_OUT =
   'Give the user that runs Mayfly permission to write there, or set MAYFLY_DATA_DIR to another folder.';
@@ -45,7 +45,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** Not `recursive`, which never ends if an existing parent accepts no folders (/proc). */
+/** Creates folders one by one, because `recursive` never ends if an existing parent accepts none (/proc). */
 function makeWithParents(folder: string, sync: (folder: string) => void): void {
   const make = () => mkdirSync(folder, { mode: PRIVATE_FOLDER });
   try {
@@ -71,7 +71,7 @@ export function isEmptied(path: string): boolean {
   return existsSync(`${path}.lock`) && !statSync(path, { throwIfNoEntry: false })?.size;
 }
 
-/** The result throws AppError `storage_damaged` if the path leads to another file, because SQLite writes to deleted ones. */
+/** The result throws `storage_damaged` if the file was removed or replaced. SQLite would use the old file. */
 export function requireSameFile(path: string): () => void {
   const look = () => statSync(path, { bigint: true, throwIfNoEntry: false });
   const opened = look();
@@ -80,7 +80,7 @@ export function requireSameFile(path: string): () => void {
     try {
       found = look();
     } catch {
-      // EACCES concerns the folder and says nothing about the file.
+      // An error such as EACCES is about the folder and says nothing about the file.
       return;
     }
     if (found && found.ino === opened?.ino && found.dev === opened.dev) return;
@@ -149,7 +149,7 @@ export interface Connection {
   busyTimeoutMs: number;
 }
 
-/** @param maxPages limit in pages of 4 KiB @param isDurable false for data that may end with this process */
+/** @param maxPages limit in pages of 4 KiB @param isDurable false if data may be lost with the process */
 export function openWriter(
   { path, busyTimeoutMs }: Connection,
   maxPages?: number,
@@ -168,7 +168,7 @@ export function openWriter(
     if (isDurable) requireDurable(database);
     database.exec(`pragma journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
     database.exec(`pragma cache_size = -${WRITER_CACHE_KIB}`);
-    // Keeps the rollback data of savepoints in memory, which would otherwise cost a disk write per page.
+    // Keeps the rollback data of savepoints in memory. On disk, it would cost one write per page.
     database.exec('pragma temp_store = memory');
     if (maxPages !== undefined) database.exec(`pragma max_page_count = ${Math.trunc(maxPages)}`);
     return database;
@@ -182,7 +182,7 @@ export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
 }
 
-/** Marks unfinished imports and replays of an ended server as failed. Only before the single server writes. */
+/** Marks unfinished imports and replays of an ended server as failed. Called before this server writes. */
 export function giveUpUnfinished(database: DatabaseSync): void {
   database.exec('update parked_sources set stage = null where stage is not null');
   database.exec('update inboxes set replay_until = 0, version = version + 1 where replay_until > 0');

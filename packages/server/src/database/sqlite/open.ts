@@ -27,7 +27,7 @@ export const startThread: StartThread = (workerData) =>
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
   });
 
-/** For locks of other processes (the command line, a backup). */
+/** How long writes wait for locks of other processes, such as the command line or a backup. */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
 /** Short, because the main thread must not be blocked; readers wait only while the database is recovered or closed. */
 const READER_BUSY_TIMEOUT_MS = 10;
@@ -40,12 +40,12 @@ export interface SqliteOptions {
   busyTimeoutMs?: number;
   /** Limit in pages of 4 KiB; default: none. */
   maxPages?: number;
-  /** False does not sync commits, for data that may end with the process. */
+  /** False if commits need not be synced, because the data may be lost when the process ends. */
   isDurable?: boolean | undefined;
   onWriting?: (change: 1 | -1) => void;
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
-  /** Without it, operations that need an unparsed mail fail. */
+  /** Without this function, operations that need an unparsed mail fail. */
   read?: ReadSources;
   /** Called if the database is new although a server has used it before. */
   onEmptied?: () => void;
@@ -60,7 +60,7 @@ const WAYS_OUT: Readonly<Record<string, string>> = {
   'database or disk is full': 'Free space on the disk, or set MAYFLY_DATA_DIR to a folder on another one.',
 };
 
-/** Until the result is closed or the process ends. On a separate file, so that the command line can open the database. */
+/** Locks a separate file, so that the command line can open the database. Close the result to unlock. */
 export function lockForServer(path: string): DatabaseSync {
   const lock = new DatabaseSync(`${path}.lock`);
   try {
@@ -73,13 +73,13 @@ export function lockForServer(path: string): DatabaseSync {
   }
 }
 
-/** All reads of one turn of the event loop share a snapshot: taking locks for each would cost more than the read. */
+/** All reads of one turn of the event loop share a snapshot, because locking costs more than a read. */
 async function createReader(path: string) {
   const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
   const kit = readingEngine(connection);
   await runOn(operationAt('accounts.findFirst'), [], kit);
   const begin = connection.prepare('begin');
-  // Not a commit, which fails after a read of a damaged page.
+  // Roll back, because a commit fails after a read of a damaged page.
   const rollback = connection.prepare('rollback');
   const endSnapshot = (): void => {
     if (connection.isOpen && connection.isTransaction) rollback.run();
@@ -144,7 +144,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
         generation: (of) => generations[of ?? 'all'],
         close: async () => {
           closed = true;
-          // The writer last: only the last connection to close can remove the log, and readers may not.
+          // Close the writer last: only the last connection can remove the log, and readers may not do that.
           await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },
       },

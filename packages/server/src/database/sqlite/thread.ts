@@ -20,18 +20,18 @@ import type { ThreadOptions } from './open.ts';
 import { Transactions } from './transactions.ts';
 
 /**
- * A tenth of the disk, within limits, is reserved for deletions. They write to the write-ahead log first (up to 2 MB a
- * step), and a log that cannot be copied into the database for lack of space could never be emptied.
+ * A tenth of the disk, within limits, is reserved for deletions. They first enlarge the write-ahead log by up
+ * to 2 MB per step. Without free space, this log could not be copied into the database and truncated.
  */
 const RESERVE_SHARE = 0.1;
 const MIN_RESERVE_BYTES = 8 * 1024 * 1024;
 const MAX_RESERVE_BYTES = 128 * 1024 * 1024;
-/** Share of the reserve that must stay free for deletions when messages are stored in free pages. */
+/** Share of the reserve that must stay free for deletions if new messages fit into free pages. */
 const DELETIONS_SHARE = 0.25;
 /** With more free space, the exact space is not calculated. */
 const AMPLE_BYTES = 1024 * 1024 * 1024;
 const SMALL_WRITE_BYTES = 64 * 1024;
-/** Readers of this process take milliseconds; those of others may take hours, so the log is not truncated. */
+/** How long a truncation of the log waits for readers. Readers of other processes may take hours. */
 const READERS_TIMEOUT_MS = 100;
 
 /** Upper bound of the parsed content of a mail; see MAX_STORED_BYTES in mail/stored-content.ts. */
@@ -53,11 +53,11 @@ function bytesAdded({ path, args: [items, ...others] }: Call): number {
 function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
   const numberOf = (query: string): number => Number(Object.values(database.prepare(query).get() ?? {})[0]);
   const pageBytes = numberOf('pragma page_size');
-  /** Free bytes when emptying the log failed; without more space, it would fail again. */
+  /** Free bytes when emptying the log last failed. The next attempt needs more free space. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
   let admitted = 0;
 
-  /** The reserve, and the free bytes once the log is in the database; undefined if space is ample or unknown. */
+  /** The reserve, and the bytes that are free after a checkpoint; undefined if space is ample or unknown. */
   function space(): { reserve: number; free: number } | undefined {
     try {
       const { blocks, bavail, bsize } = statfsSync(path);
@@ -72,7 +72,7 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
     }
   }
 
-  /** Copies the log into the database and truncates it. Only between transactions. */
+  /** Copies the log into the database and truncates the log. Must be called between transactions. */
   function emptyLog(): void {
     database.exec(`pragma busy_timeout = ${READERS_TIMEOUT_MS}`);
     try {
@@ -87,7 +87,7 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
     }
   }
 
-  /** New data is written to the log and then to free pages of the database; the rest enlarges the file. */
+  /** New data is written to the log, then to free pages. If these are too few, the database file grows. */
   function hasSpace(): boolean {
     const found = space();
     if (!found) return true;
@@ -98,7 +98,7 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
 
   return {
     emptyLog,
-    /** Only between transactions. @throws AppError `unavailable` if there is no space for what the call adds */
+    /** Call it between transactions. @throws AppError `unavailable` if there is no space for the call */
     admit(call: Call): () => void {
       const bytes = bytesAdded(call);
       admitted += bytes;

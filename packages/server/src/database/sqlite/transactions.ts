@@ -3,9 +3,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { outcomeUnknown } from '../failures.ts';
 import { isBroken, isBusy, isFull, isRemoved, toUnavailable } from './errors.ts';
 
-/** Units of work in one transaction: a few milliseconds, during which later calls wait. */
+/** Maximum units of work in one transaction. They take a few milliseconds, during which later calls wait. */
 const MAX_UNITS = 64;
-/** Pages of the log (16 MB) after which it is copied into the database; copying at SQLite's 4 MB is twice the work. */
+/** Log pages (16 MB) before a checkpoint. With SQLite's default of 4 MB, checkpoints are twice the work. */
 const CHECKPOINT_PAGES = 4000;
 
 interface Unit {
@@ -29,7 +29,7 @@ export class Transactions {
   readonly #hooks: TransactionHooks;
   readonly #isDurable: boolean;
   readonly #log: StatementSync;
-  /** In the order in which they run: `relaxed` first, so that they wait for no sync. */
+  /** Queues in the order in which they run. Units of `relaxed` come first, because they wait for no sync. */
   readonly #queues = { relaxed: [] as Unit[], synced: [] as Unit[], step: [] as Unit[] };
   #running = false;
   #syncs = true;
@@ -44,7 +44,7 @@ export class Transactions {
 
   /**
    * `work` runs again if the disk is full or the failure of another unit ended the transaction.
-   * @param of `step`: a step of a long operation, after the waiting calls; `relaxed`: the commit need not be synced
+   * @param of `step`: run after all waiting calls; `relaxed`: the commit need not be synced
    */
   run<T>(work: () => Promise<T>, of: 'synced' | 'step' | 'relaxed' = 'synced'): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -109,7 +109,7 @@ export class Transactions {
     }
   }
 
-  /** Between transactions. A commit with `synchronous = normal` becomes durable with the next synced one. */
+  /** A commit with `synchronous = normal` becomes durable at the next synced commit. */
   #sync(full: boolean): void {
     if (full === this.#syncs || !this.#isDurable) return;
     this.#database.exec(`pragma synchronous = ${full ? 'full' : 'normal'}`);
@@ -138,7 +138,7 @@ export class Transactions {
     mayRetry: boolean,
   ): Promise<void> {
     if (isBusy(error) || isRemoved(error) || isBroken(error)) {
-      // Waiting units would fail with the same error, of a locked database after the whole timeout.
+      // The waiting units would fail with the same error, after the whole timeout if the database is locked.
       const waiting = Object.values(this.#queues).flatMap((queue) => queue.splice(0));
       const reason = isBroken(error) ? outcomeUnknown(error) : (toUnavailable(error) ?? error);
       for (const { reject } of [...units, ...waiting]) reject(reason);

@@ -160,7 +160,7 @@ export const changing = {
     { mayUseReserve: true },
   ),
 
-  /** Stores how a replay ended. The sweeper does this (as `cut`) a minute after the end if no call does. */
+  /** Stores how a replay ended. If no call does, the sweeper stores `cut` a minute after the end was due. */
   endReplay: write(
     async (tx, inboxId: string, outcome: 'complete' | 'cut') => {
       await tx.run(

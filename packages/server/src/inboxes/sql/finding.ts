@@ -93,7 +93,7 @@ const toAddressed = ({ faultsLeft, ...row }: AddressedRow): AddressedInbox => ({
 
 export const finding = {
   /**
-   * An inbox that is live or expired less than 24 hours ago; of an expired one only id, address, times and
+   * An inbox that is live or expired less than 24 hours ago. If it is expired, only id, address, times and
    * labels are meaningful.
    */
   find: read(async (db, accountId: string, inboxId: string, now: number) => {

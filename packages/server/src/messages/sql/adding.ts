@@ -31,7 +31,7 @@ interface BatchInbox {
 interface PlannedMessage {
   inbox: BatchInbox;
   recipient: NewMailRecipient;
-  /** The entry of the result. The number of deliveries is added to it later. */
+  /** Entry of this message in the result. The number of webhook deliveries is added later. */
   placed: Extract<Placed, { messageId: string }>;
 }
 
@@ -39,9 +39,9 @@ interface BatchPlan {
   /** Only mails that at least one recipient gets. */
   mails: { mail: NewMail; messages: PlannedMessage[] }[];
   placed: Placed[][];
-  /** The number of added messages by inbox. The counters of these inboxes are those after the batch. */
+  /** Number of added messages by inbox. The counters of each inbox already include them. */
   changed: Map<BatchInbox, number>;
-  /** The number of messages to delete, by inbox that deletes its oldest messages when it is full. */
+  /** Number of messages to delete by inbox. These inboxes delete their oldest messages when they are full. */
   overfull: Map<BatchInbox, number>;
 }
 
@@ -84,7 +84,7 @@ function planBatch(mails: readonly NewMail[], { inboxes, ended }: Locked, now: n
   return plan;
 }
 
-/** Rows that a batch has locked. Places are reserved also for recipients that will not get the mail. */
+/** Rows that a batch has locked. Recipients that will not get the mail also reserve an `accountOrder`. */
 interface Locked {
   places: Map<string, { account: number; order: number }>;
   inboxes: Map<string, BatchInbox>;
@@ -144,7 +144,7 @@ async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise
   return (await Promise.all(found)).flat();
 }
 
-/** The lock prevents only that a webhook is deleted before this transaction has written its deliveries. */
+/** The lock only prevents that a webhook is deleted before this transaction has written its deliveries. */
 const webhooksOf = (tx: Tx, accountIds: readonly string[], inboxIds: readonly string[], now: number) =>
   // Both terms name the account, because SQLite searches the index for each term separately.
   tx.all<Webhook>(
@@ -285,7 +285,7 @@ async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise
   );
 }
 
-/** Takes the next simulated outcome (such as a bounce) of each inbox, so that it is used only once. */
+/** Takes the next simulated outcome (such as a bounce) of each inbox, so that no other mail uses it. */
 async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<void> {
   const rows: Value[][] = [];
   const rulesOf = new Map<BatchInbox, OutcomeState[]>();

@@ -2,10 +2,10 @@ import { anyOf, FOR_UPDATE_SKIP_LOCKED, sql, type Tx, write } from '../../databa
 import { releaseSources } from '../../reading/sql.ts';
 import { lockInboxOf } from './one.ts';
 
-/** The cost of an inbox row in message rows: it is in ten indexes and has labels. */
+/** The cost of deleting an inbox row, in message rows. An inbox row is in ten indexes and has labels. */
 export const ROWS_PER_INBOX = 4;
 
-/** Deletes about `limit` rows of emptied and ended inboxes. @returns the count; below `limit` none is left */
+/** Deletes about `limit` rows of emptied inboxes. @returns the count; less than `limit` if none is left */
 export async function freeEmptied(tx: Tx, limit: number): Promise<number> {
   // 0 is a literal, because a partial index is used only if the value is known when the query is planned.
   const emptied = await tx.all<{ seq: number }>(

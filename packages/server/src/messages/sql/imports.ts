@@ -13,7 +13,7 @@ export const STAGED_MS = HOUR_MS;
 // Mails of an imported recording are staged: their sources are stored under a name, without messages, so no
 // client can read them. The transaction that creates the inbox adds the messages and removes the name.
 
-/** Other writes wait while an import commits: most of a minute if there were twenty times more deliveries. */
+/** Other writes wait while an import commits: most of a minute with twenty times more deliveries. */
 const MAX_DELIVERIES = 10_000;
 
 export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
@@ -21,7 +21,7 @@ export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
 
 export const imports = {
   /**
-   * Stores a source without a message. It must be parsed before the inbox is created.
+   * Stores a source without a message. The source must be parsed before the inbox is created.
    * @param stage one name for all mails of an inbox: `newId('msg', now)`
    */
   stage: write(
@@ -45,7 +45,7 @@ export const imports = {
   ),
 };
 
-/** @throws AppError `unavailable` unless exactly these sources are staged under the name */
+/** @throws AppError `unavailable` unless exactly these sources are staged under `stage` */
 async function takeOver(tx: Tx, { stage, mails }: StagedMails): Promise<void> {
   const taken = await tx.all<{ source: number }>(
     sql`delete from parked_sources where stage = ${stage} returning source_seq as source`,
@@ -77,7 +77,7 @@ async function addDeliveriesOf(
   await insertRows(tx, 'wakes (webhook_id)', wakes);
 }
 
-/** Adds staged mails to a new inbox. Their `receivedAt` are one millisecond apart and end at about `now`. */
+/** Adds staged mails to a new inbox. `receivedAt` rises by one millisecond per mail, to `now` if possible. */
 export async function placeStaged(
   tx: Tx,
   { inbox, seq }: { inbox: InboxRecord; seq: number },

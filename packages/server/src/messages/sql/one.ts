@@ -102,7 +102,9 @@ export const one = {
     return row?.bytes;
   }),
 
-  /** Changes the given marks, and then the inbox's version. @returns undefined if there is no such message */
+  /**
+   * Changes the given marks, and increments the inbox's version. @returns undefined without such a message
+   */
   mark: write(
     async (tx, inboxId: string, messageId: string, changes: MarkMessage, now: number) => {
       const locked = await lockInboxOf(tx, inboxId, messageId, now);

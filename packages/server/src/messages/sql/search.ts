@@ -98,15 +98,15 @@ const textOf = (column: string) =>
   perEngine({ sqlite: `cast(${column} as text)`, postgres: `convert_from(${column}, 'UTF8')` });
 const SUMMARY = textOf('r.summary');
 const CONTENT = textOf('r.content');
-/** True if a part of the text may be only in the raw source. */
+/** True if a part of the mail's text may be only in its raw source. */
 const MAY_LACK_TEXT = constant(`r.size > ${MAY_LACK_TEXT_BYTES}`);
-/** Whether a summary has invisible characters, which comparisons ignore. ASCII is excluded by the lengths. */
+/** Whether a summary has invisible characters, which comparisons ignore. Equal lengths mean only ASCII. */
 const HAS_INVISIBLE = sql`(length(r.summary) <> length(${SUMMARY}) and ${SUMMARY} ${perEngine({
   sqlite: `glob '*${INVISIBLE_SET}*'`,
   postgres: `~ '${INVISIBLE_SET}'`,
 })})`;
 
-/** SQL that is true for all messages that meet `condition` and for others; undefined if it is always true. */
+/** A necessary SQL condition for messages that meet `condition`; undefined if it would exclude none. */
 function mayMeet(condition: MailCondition): Sql | undefined {
   if (condition.not || condition.field === 'attachments') return undefined;
   const { field, text } = condition;
