@@ -23,7 +23,6 @@ export const damaged = (what: string, cause?: unknown): AppError =>
     { cause },
   );
 
-/** The error of a write that may or may not be durable. */
 export const outcomeUnknown = (cause?: unknown): AppError =>
   new AppError(
     'outcome_unknown',

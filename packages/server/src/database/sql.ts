@@ -187,7 +187,6 @@ export interface Db {
 }
 
 export interface Tx extends Db {
-  /** @returns the number of changed rows */
   run(query: Sql): Promise<number>;
 }
 

@@ -46,7 +46,6 @@ const receiveError = ({ code, message, details, stack }: SentError): Error =>
   code === undefined ? Object.assign(new Error(message), { stack }) : new AppError(code, message, details);
 
 export interface ThreadClient {
-  /** @throws Error if the database cannot be opened */
   open(): Promise<void>;
   /** Rethrows errors of the operation. If the thread dies, writes fail with `outcome_unknown`, reads with `unavailable`. */
   call(path: string, args: readonly unknown[]): Promise<unknown>;

@@ -50,7 +50,6 @@ export function repeatableRequest(header: string | undefined, body: unknown): Re
   };
 }
 
-/** Default lifetime of an inbox; less if the plan allows less. */
 const DEFAULT_TTL_MINUTES = 60;
 
 export interface Extras {

@@ -63,7 +63,6 @@ export interface CreatedInbox {
 }
 
 export interface StagedMails {
-  /** The name under which the mails are stored; see `messages.stage`. */
   stage: string;
   /** Sources with their RCPT addresses. An empty list stands for the address of the inbox. */
   mails: { source: number; rcptTo: string[] }[];
@@ -94,10 +93,7 @@ export interface AddressedInbox {
   hasFaults: boolean;
 }
 
-/**
- * Returns a live inbox. @param id as given by the caller
- * @throws AppError `inbox_expired` with `expiredAt` for 24 hours after the expiry; `not_found`
- */
+/** @throws AppError `inbox_expired` with `expiredAt` for 24 hours after the expiry, otherwise `not_found` */
 export function liveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
   if (!inbox) throw notFound('inbox', id);
   if (inbox.expiresAt > now) return inbox;

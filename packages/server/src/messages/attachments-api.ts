@@ -60,7 +60,6 @@ export function attachmentRoutes(app: App, { deps: { store, clock }, held, conte
   });
 }
 
-/** Sends the attachment, or the requested range of it (RFC 9110 section 14). */
 export function sendAttachment(
   { headers: { range, 'if-range': ifRange } }: FastifyRequest,
   reply: FastifyReply,

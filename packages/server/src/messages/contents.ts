@@ -49,8 +49,7 @@ export interface SourceRange {
 }
 
 /**
- * Reads only the stored pieces that contain the range, one in each turn of the event loop.
- * @throws AppError `not_found` if the message is deleted or expires before the last piece is read
+ * Reads the needed pieces, one per turn of the event loop. @throws AppError `not_found` for a deleted message
  */
 export async function* rawPieces(
   { store, clock }: RawDeps,
@@ -144,10 +143,8 @@ const MAX_WHOLE_MAILS = 3;
 export type Contents = ReturnType<typeof createContents>;
 
 /**
- * Parses the raw source of a message for what is not stored otherwise. Whole mails are parsed on worker
- * threads; an abort rejects with the reason of `signal`.
- * @throws AppError `not_found` if the attachment does not exist, or the message is deleted or expires;
- * `unavailable` if the worker was terminated
+ * Parses the raw source of a message for what is not stored. An abort rejects with the reason of `signal`.
+ * @throws AppError `not_found` for the message or attachment; `unavailable` if the worker was terminated
  */
 export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }) {
   const { parsing } = deps;
@@ -220,7 +217,6 @@ export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }
       return { ...message, content: { ...message.content, attachments }, index };
     },
 
-    /** JSON of the full message. @param base URL of the server @param fields are added to the JSON */
     async json(
       message: FullMessageRecord,
       base: string,

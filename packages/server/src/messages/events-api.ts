@@ -150,7 +150,6 @@ interface Followed {
   cursor: string;
 }
 
-/** The messages of an inbox, or of all inboxes of an account, in one order. */
 interface Followable {
   cursor: string;
   hadMessages: boolean;

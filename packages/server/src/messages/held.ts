@@ -75,7 +75,6 @@ interface WaitDeps {
   wakes: Turns;
 }
 
-/** Dependencies shared by all held requests: lists that wait, explained waits and streams. */
 export type HeldDeps = ReturnType<typeof createHeldDeps>;
 
 /** One instance per HTTP listener. @param findInbox `inboxes.find` with the cache that all requests share */

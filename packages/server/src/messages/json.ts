@@ -17,7 +17,6 @@ export function toSummary(message: MessageRecord): MessageSummary {
 const urlOf = ({ inboxId, id }: FullMessageRecord, base: string): string =>
   `${base}/v1/inboxes/${inboxId}/messages/${id}`;
 
-/** The URL of an attachment without its id. */
 export const attachmentsUrl = (message: FullMessageRecord, base: string): string =>
   `${urlOf(message, base)}/attachments/`;
 

@@ -91,7 +91,6 @@ const STATES: Readonly<Record<string, Readonly<Record<string, Condition>>>> = {
 const VALUES = ['larger', 'smaller', 'before', 'after'] as const;
 const OPERATORS: readonly string[] = [...Object.keys(TEXT_FIELDS), ...Object.keys(STATES), ...VALUES];
 
-/** Matches an optional `-`, an optional operator, and a phrase or a word. */
 const TERM = new RegExp(
   String.raw`\s*(-(?=\S))?(?:(${OPERATORS.join('|')}|[a-z]+(?:-[a-z]+)*(?=:[^\s/\\])):)?(?:"((?:[^"\\]|\\.)*)"|(\S*))`,
   'gisy',

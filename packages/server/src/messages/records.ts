@@ -17,7 +17,6 @@ export interface NewMailRecipient {
   /** The RCPT addresses as the sender wrote them, with tags and in the original case. */
   rcptTo: string[];
   maxMessages: number;
-  /** A full inbox drops its oldest message instead of rejecting the mail. */
   evictsOldest?: boolean | undefined;
 }
 

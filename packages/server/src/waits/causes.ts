@@ -53,7 +53,6 @@ const [certain, likely, possible] = CERTAINTIES.map(
 ) as [Make, Make, Make];
 type Make = (code: Cause['code'], text: string, plain?: string) => Cause;
 
-/** The causes of a failed wait, the most certain first; at least one. */
 export function causesOf(facts: Facts): Cause[] {
   const { expectation, matched, seenCount } = facts;
   if (expectation.count === 0 && matched.length > 0) return [unexpected(facts)];
@@ -147,7 +146,6 @@ const COMMANDS: Record<FaultPoint, string> = {
   api: 'its request to a provider',
 };
 
-/** SMTP replies of this server, by prefix: the cause, and what to do about it. */
 const REPLIES: readonly (readonly [begin: string, code: Cause['code'], why: string, advice: string])[] = [
   [
     ...(['452 4.2.2 ', 'inbox_full', 'the inbox is full'] as const),
@@ -167,7 +165,6 @@ const REPLIES: readonly (readonly [begin: string, code: Cause['code'], why: stri
   ],
 ];
 
-/** Refusals grouped by reply, newest first. */
 function refusals(facts: Facts): Cause[] {
   const groups = Map.groupBy(facts.evidence.refused, ({ reply, fault }) => `${reply} ${fault?.rule}`);
   return [...groups.values()].flatMap(([newest, ...more]) => {

@@ -33,7 +33,6 @@ const wordsOf = (text: string): string[] =>
 const conditionsOf = (match: Filters): number =>
   Object.values(match).filter((condition) => condition !== undefined).length;
 
-/** Cache for all waits that compare the same messages. */
 const compared = new WeakMap<MessageRecord, Map<string, { words: Set<string>; loose: string }>>();
 
 function comparedOf(message: MessageRecord, { condition, got }: FailedCondition) {

@@ -43,7 +43,6 @@ export interface EvidenceDeps {
   held: HeldDeps;
   store: Pick<Store, 'accounts' | 'inboxes' | 'domains' | 'refusals' | 'outgoing'>;
   domains: readonly string[];
-  /** SMTP clients of this process; null if it receives no mail. */
   visits: SmtpClients | null;
   /** False if other processes receive mail too, because this process does not know their clients. */
   seesAllClients: boolean;
@@ -64,7 +63,6 @@ export interface Surroundings extends Evidence {
   held: { count: number; firstAt: number | null };
   /** When an SMTP client was last active, epoch milliseconds; null before the first client, undefined if unknown. */
   lastClientAt: number | null | undefined;
-  /** Activity of SMTP clients before this time does not count. */
   clientsAfter: number;
 }
 

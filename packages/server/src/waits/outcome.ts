@@ -37,6 +37,5 @@ export interface Explanation extends Evidence, Pick<WaitExplanation, 'reason' | 
   /** `summary` without quotations from mails, because it is stored for longer than the mails. */
   plainSummary: string;
   causes: Cause[];
-  /** The newest messages that did not match, newest first. */
   seen: CheckedMessage[];
 }

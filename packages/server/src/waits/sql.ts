@@ -43,7 +43,6 @@ export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'list' | 'stream'; hadMessages: boolean }
 );
 
-/** Contains the first {@link MAX_FAILED_WAITS} failures, oldest first. */
 export type InboxWaits = Omit<ReportedInbox['waits'], 'failures'> & { failures: FailedWait[] };
 
 const NONE: HeldCounts = { withMessages: 0, empty: 0 };

@@ -36,9 +36,8 @@ const NO_EVIDENCE: Surroundings = {
 const STOPPING = 'The server is stopping. Repeat the wait with the cursor as since.';
 
 /**
- * Waits for messages that match, oldest first, or for their absence, and explains a failure.
- * @param inbox a live inbox, read before this call
- * @throws AppError `invalid_since`; `inbox_expired` or `not_found` if the inbox expires or is deleted meanwhile
+ * Waits for matching messages, oldest first, or for their absence, and explains a failure.
+ * @throws AppError `invalid_since`; `inbox_expired` or `not_found` if the inbox ends during the wait
  */
 export async function waitAndExplain(
   deps: ExplainDeps,

@@ -10,8 +10,8 @@ const NOT_REPLICATED = '01000';
 class CommitFailed extends Error {}
 
 /**
- * COMMIT of a failed transaction does not throw, but resolves with the command ROLLBACK.
- * @throws unless the transaction is known to be durable
+ * COMMIT of a failed transaction resolves, with the command ROLLBACK. @throws unless it is known to be
+ * durable
  */
 async function commit(client: PoolClient): Promise<void> {
   const warnings: string[] = [];

@@ -6,7 +6,6 @@ import { isBusy } from './errors.ts';
 /** Maximum number of listed problems. A completely damaged table has millions. */
 const MAX_LISTED = 100;
 
-/** Reads rows up to the first unreadable one, and returns the reason. */
 function read<Row>(
   database: DatabaseSync,
   query: string,

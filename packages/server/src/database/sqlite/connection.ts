@@ -145,7 +145,6 @@ export function requireDurable(database: DatabaseSync): void {
 
 export interface Connection {
   path: string;
-  /** How long to wait for the lock of another connection, milliseconds. */
   busyTimeoutMs: number;
 }
 

@@ -58,10 +58,7 @@ export const isListed = (
   sql`${hasLabels(accountId, labels)} and expires_at > ${now} and freed = 0
     ${before === null ? EMPTY : sql`and id < ${before}`}`;
 
-/**
- * True for the inbox that receives mail for an address: the inbox with this address, even in quarantine,
- * otherwise the domain's catch-all inbox.
- */
+/** True for the inbox with this address, even in quarantine, otherwise for the domain's catch-all inbox. */
 const takes = (address: string, now: number): Sql =>
   sql`and id = (select inbox_id from addresses
     where address in (${address}, ${allOfDomain(domainOf(address))}) and busy_until > 0 and reserved_until > ${now}
@@ -92,10 +89,7 @@ const toAddressed = ({ faultsLeft, ...row }: AddressedRow): AddressedInbox => ({
 });
 
 export const finding = {
-  /**
-   * An inbox that is live or expired less than 24 hours ago. If it is expired, only id, address, times and
-   * labels are meaningful.
-   */
+  /** Of an inbox that expired in the last 24 hours, only id, address, times and labels are meaningful. */
   find: read(async (db, accountId: string, inboxId: string, now: number) => {
     const row = await db.first<InboxRow>(
       sql`select ${INBOX} from inboxes

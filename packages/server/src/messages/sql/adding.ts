@@ -31,12 +31,10 @@ interface BatchInbox {
 interface PlannedMessage {
   inbox: BatchInbox;
   recipient: NewMailRecipient;
-  /** Entry of this message in the result. The number of webhook deliveries is added later. */
   placed: Extract<Placed, { messageId: string }>;
 }
 
 interface BatchPlan {
-  /** Only mails that at least one recipient gets. */
   mails: { mail: NewMail; messages: PlannedMessage[] }[];
   placed: Placed[][];
   /** Number of added messages by inbox. The counters of each inbox already include them. */

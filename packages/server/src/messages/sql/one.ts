@@ -22,10 +22,7 @@ import {
   WITH_READING,
 } from './rows.ts';
 
-/**
- * Locks the live inbox before its message, as commits that delete old messages do, to prevent deadlocks.
- * @returns undefined if the inbox has ended or was emptied since, or the id is invalid
- */
+/** Locks the live inbox before its message, as commits that delete old messages do, to prevent deadlocks. */
 export async function lockInboxOf(tx: Tx, inboxId: string, messageId: string, now: number) {
   const receivedAt = timeOfId('msg', messageId);
   if (receivedAt === undefined) return undefined;
@@ -45,7 +42,6 @@ const fromMessage = (inboxId: string, messageId: string, now: number, joins = EM
 const SOURCE_AND_READING = sql`join sources s on s.seq = m.source_seq ${WITH_READING}`;
 
 export const one = {
-  /** Filters ids to those of existing messages of the live inbox. */
   existing: read(async (db, inboxId: string, messageIds: readonly string[], now: number) => {
     const times = messageIds.flatMap((id) => timeOfId('msg', id) ?? []);
     if (times.length === 0) return [];
@@ -102,9 +98,7 @@ export const one = {
     return row?.bytes;
   }),
 
-  /**
-   * Changes the given marks, and increments the inbox's version. @returns undefined without such a message
-   */
+  /** @returns the message after the change; undefined if there is no such message */
   mark: write(
     async (tx, inboxId: string, messageId: string, changes: MarkMessage, now: number) => {
       const locked = await lockInboxOf(tx, inboxId, messageId, now);

@@ -57,14 +57,12 @@ const MAX_RECIPIENT_ROWS = 10_000;
 const RECIPIENTS = constant("m.received_at || ' ' || m.rcpt_to as line");
 
 export const pages = {
-  /** Messages with `after < receivedAt < before`, newest first. */
   listRows: read(async (db, inboxId: string, range: Range, now: number): Promise<MessageRow[] | Unread> => {
     const rows = await db.all<ListedMessage>(ofLiveInbox(LISTED_COLUMNS, inboxId, bounded(range), now));
     const unread = unreadOf(rows, timeOf);
     return unread ?? rows.map((row) => ({ ...toRow(row), inboxId }));
   }),
 
-  /** Messages with `receivedAt > after`, oldest first. */
   listAfter: read(async (db, inboxId: string, range: Following, now: number) => {
     const all = bounded({ before: Number.POSITIVE_INFINITY, ...range });
     const rows = await db.all<StoredMessage>(ofLiveInbox(MESSAGE_COLUMNS, inboxId, all, now, ASCENDING));
@@ -72,7 +70,6 @@ export const pages = {
     return unread ?? rows.map((row) => toMessage(inboxId, row));
   }),
 
-  /** Messages with `accountOrder > after`, oldest first. */
   listByAccount: read(async (db, accountId: string, range: Following, now: number) => {
     const { after, before, limit } = bounded({ before: Number.POSITIVE_INFINITY, ...range });
     const account = await placesOf(db, accountId);

@@ -23,7 +23,6 @@ export const parseSummary = (bytes: Uint8Array): MailSummary => parse(utf8.decod
 
 const recent = recentContents();
 
-/** The contents of messages by id; deleted messages are left out. */
 export async function readContents(
   db: Db,
   rows: readonly { id: string; source: number; size: number }[],

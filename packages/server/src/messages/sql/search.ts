@@ -261,7 +261,6 @@ export const searching = {
     if (stretch.rows === 0) return { ...stretch, messages: [] };
     const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf);
     if (unread) return unread;
-    // Let the database exclude messages before their contents are parsed.
     const { text } = conditions;
     const pattern = range.onlyMatches && text !== undefined ? likePattern(text) : null;
     const rows = await db.all<StoredMessage>(
