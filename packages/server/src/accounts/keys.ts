@@ -91,7 +91,7 @@ export interface FirstStart {
   key: string | null;
 }
 
-/** Creates the first account with its key. If an account exists, adds the operator's key to the first one. */
+/** Creates the first account with its key. If it exists, only adds the key that the operator has chosen. */
 export async function ensureFirstAccount(
   store: Pick<Store, 'accounts' | 'keys'>,
   chosenKey: string | null,

@@ -30,10 +30,7 @@ export const faults = {
     return row && toRules(row.faults);
   }),
 
-  /**
-   * Applies the next unused rule once, if it is for this point, and stores that as a refusal. One transaction
-   * ensures that all nodes together never apply a rule too often.
-   */
+  /** Applies the next unused rule once, if it is for this point, and stores it as a refusal, atomically. */
   spend: write(
     async (
       tx,

@@ -59,8 +59,8 @@ export function createInjection({ receiver, budget, clock }: InjectionDeps) {
 
   return {
     /**
-     * Checks the inbox and the declared size before the body is read.
-     * @param bytes declared size, 0 if unknown
+     * Checks inbox and declared size.
+     * @param bytes 0 if unknown
      * @throws AppError as {@link Receiver.accept}
      */
     async check(inbox: CaptureTarget, bytes: number): Promise<void> {

@@ -152,7 +152,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
       for (const [index, one] of found.entries()) {
         try {
           if (one.status === 'rejected') throw one.reason;
-          // Sequentially, so that a fault rule limited by `times` applies to the first mails.
+          // Fault rules are applied sequentially, so that `times` limits them to the first mails.
           await one.value.meetFaults();
           stores.push({ index, store: one.value.store });
         } catch (error) {
@@ -164,7 +164,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
         if (one.status === 'rejected') refuse(one.reason, stores[place]?.index ?? place);
     };
 
-    /** Schedules a mail for each inbox. When it is due, one transaction stores it and completes its row. */
+    /** Schedules a mail for each inbox. When it is due, one transaction stores it and marks it as sent. */
     const hold = async (sending: Sending, sendAt: number, accepted: readonly Recipient[]): Promise<void> => {
       if (sendAt > MAX_TIME) throw new Refused(400, 'The time to send is too far in the future.');
       const { raw, mailFrom, providerId, given } = sending;

@@ -26,15 +26,14 @@ import type { Store } from '../store.ts';
 import { TRACE_HEADROOM_BYTES } from './incoming-mail.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
-/** Number of inboxes that are cached for RCPT. */
 const KNOWN_INBOXES = 1_000;
-/** Number of messages whose reply time is kept, only in memory, because the reply follows the commit. */
+/** Number of reply times. They are only in memory, because a reply follows the commit of its message. */
 const REPLY_TIMES = 20_000;
 
 export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
   /** Lower case, without a tag. */
   address: string;
-  /** As the RCPT command gave it. */
+  /** The path of the RCPT command, unchanged. */
   rcptTo: string;
   maxMessageBytes: number;
   /** Set if the inbox has fault rules: an applied rule is recorded under this address. */
@@ -217,7 +216,7 @@ export class Receiver {
     for (const id of messageIds) this.#replyTimes.set(id, this.#deps.clock.now());
   }
 
-  /** When the 250 was sent, epoch milliseconds; null if unknown. */
+  /** When the 250 reply was sent, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null {
     return this.#replyTimes.get(messageId) ?? null;
   }
@@ -261,7 +260,7 @@ export class Receiver {
     events.publish({ accountId, inboxId });
   }
 
-  /** Lower case, without a tag; undefined if invalid. `postmaster` needs no domain (RFC 5321 4.1.1.3). */
+  /** Normalises a path to lower case without a tag. `postmaster` needs no domain (RFC 5321 4.1.1.3). */
   #addressOf(path: string): string | undefined {
     const isBare = path.toLowerCase() === 'postmaster';
     const parsed = parseAddress(isBare ? `${path}@${this.#deps.domains[0]}` : path, { smtputf8: true });
@@ -319,7 +318,7 @@ export class Receiver {
 
 export type SmtpReceiver = Pick<Receiver, 'accept' | 'deliver' | 'meetFault' | 'refused' | 'replied'>;
 
-/** Addresses that differ only in their tags have one inbox. It stores the message once, with all of them. */
+/** Addresses that differ only in their tags have one inbox, which stores the message once for all of them. */
 function byInbox(recipients: Recipient[]): NewMailRecipient[] {
   const inboxes = new Map<string, NewMailRecipient>();
   for (const { inboxId, accountId, rcptTo, maxMessages, evictsOldest } of recipients) {

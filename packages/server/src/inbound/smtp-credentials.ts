@@ -7,7 +7,7 @@ import type { Store } from '../store.ts';
 /** Longer than any address (254 characters) and any credential. Longer values are rejected. */
 const MAX_LENGTH = 512;
 
-/** RFC 4616 section 2. */
+/** Credentials of SASL PLAIN (RFC 4616 section 2). */
 export interface SmtpCredentials {
   /** '' means the identity of `username`. Other identities are rejected. */
   authorizeAs: string;
@@ -21,7 +21,7 @@ export type CaptureTarget = Pick<InboxRecord, 'id' | 'accountId' | 'address'>;
 /** Returns undefined for all wrong credentials, whatever the reason. @throws AppError `unavailable` */
 export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<CaptureTarget | undefined>;
 
-/** Looks up credentials by their hash, so timing reveals no secret. The scope `read` is enough. */
+/** Looks up credentials by their hash, so timing reveals no secret. An API key of scope `read` is enough. */
 export function createFindCaptureTarget(deps: {
   store: Pick<Store, 'inboxes' | 'keys'>;
   clock: Clock;

@@ -33,7 +33,6 @@ import { writeReply } from './reply.ts';
 import type { NewOutgoing, OutgoingRecord } from './sql.ts';
 import { threadsOf } from './threads.ts';
 
-/** Maximum size of a request body, including attachments in base64. */
 const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 const MAX_IN_THREADS = 100;
 
@@ -183,7 +182,6 @@ async function composeReply(
     throw new AppError('invalid_request', 'The message has neither a From nor a Reply-To to reply to.');
   const id = newId('out', now);
   const rfcMessageId = `<${id}@${domainOf(own)}>`;
-  // Imported on first use, to keep the start fast.
   const { compose } = await import('@mayfly/providers/compose');
   const raw = await compose({
     ...written,

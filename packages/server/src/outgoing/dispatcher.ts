@@ -18,7 +18,7 @@ import { NotSent, type Relay } from './relay.ts';
 import { reportMail, unsubscribeUrl } from './reports.ts';
 import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
-/** Limit of concurrent attempts for all accounts. Each account has a lower limit, set in sql.ts. */
+/** Limit of concurrent attempts for all accounts together. The limit of one account is in sql.ts. */
 const MAX_ATTEMPTS_AT_ONCE = 64;
 
 interface DispatcherDeps {

@@ -25,7 +25,7 @@ const ATTEMPTS_PER_ACCOUNT = 8;
 
 export type OutgoingKind = SentRecord['type'] | 'scheduled' | 'handshake';
 
-/** Data of a row that depends on its kind. */
+/** Data of a row that depends on the kind of the row. */
 export interface OutgoingDetails {
   outcome?: OutcomeState['outcome'];
   via?: ProviderName;
@@ -46,7 +46,7 @@ export interface OutgoingDetails {
 export interface NewOutgoing {
   id: string;
   accountId: string;
-  /** Null for a handshake. */
+  /** Null for a `handshake`, which is a request that confirms a URL. */
   inboxId: string | null;
   kind: OutgoingKind;
   messageId: string | null;
@@ -79,14 +79,12 @@ export interface OutgoingRecord extends StoredOutgoing {
 
 export interface OutgoingResult extends Pick<OutgoingRecord, 'state' | 'error'> {
   dueAt: number | null;
-  /** The recipients that the attempt used. */
   to: string[];
 }
 
 interface SentRange {
   before: string | null;
   limit: number;
-  /** Restricts the list to this message. */
   messageId?: string;
 }
 
@@ -253,7 +251,7 @@ export const outgoing = {
     { keepsInboxes: true },
   ),
 
-  /** What a live inbox has sent back, newest first. */
+  /** Events, reports and replies of a live inbox, newest first. */
   list: read(async (db, inboxId: string, { before, limit, messageId }: SentRange, now: number) => {
     const rows = await db.all<Stored<OutgoingRecord>>(
       sql`select o.id, o.kind, o.state, o.message_id as "messageId", o.details, o.attempts, o.error,
@@ -311,7 +309,7 @@ export async function failDelivered(tx: Tx, ids: readonly string[]): Promise<voi
   );
 }
 
-/** Consumes one application of the next rule. @returns undefined if none is left */
+/** Uses the next rule once. @returns undefined if no rule is left */
 export function takeOutcome(rules: OutcomeState[]): OutcomeState['outcome'] | undefined {
   const rule = rules.find(({ left }) => left > 0);
   if (rule) rule.left -= 1;

@@ -82,10 +82,7 @@ export const providerItems = {
     { keepsInboxes: true },
   ),
 
-  /**
-   * Stores a value unless a live one exists, atomically across nodes. @returns the existing value; undefined
-   * if this one was stored
-   */
+  /** Stores a value unless a live one exists, atomically across nodes. @returns the existing value, if any */
   keepFirst: write(
     async (
       tx,

@@ -88,7 +88,7 @@ async function importAll(
 }
 
 /**
- * Creates an inbox from an archive: with all messages in one transaction, or with `speed` by replaying them.
+ * Creates an inbox with all messages in one transaction, or with `speed` by replaying them.
  * @throws AppError `message_too_large`, `invalid_request` if the replay would outlive the inbox, and every
  * error of createInbox
  */
@@ -191,7 +191,6 @@ export function recordingRoutes(app: App, context: RouteContext): void {
     handler: async (request, reply) => {
       const body = bodyStream(request, ACCEPTS, emptyArchive);
       try {
-        // Imported on first use, to keep the start fast.
         const { receiveRecording } = await import('./upload.ts');
         if (open >= MAX_OPEN_ARCHIVES) throw tooManyArchives();
         const { maxMessagesPerInbox: maxMessages } = plans.named(keyCaller(request).account.plan);

@@ -160,8 +160,7 @@ async function readIndex(
 }
 
 /**
- * Stores an uploaded archive in a private folder and checks its index; messages are read later. The archive
- * is the body of the request, or the first file of a multipart body.
+ * Stores the uploaded archive (a body or its first file) in a private folder and checks the index.
  * @throws AppError `payload_too_large`; `malformed_recording`, also for more than `maxMessages` messages
  */
 export async function receiveRecording(

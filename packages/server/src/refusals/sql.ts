@@ -29,7 +29,7 @@ export type FaultPoint = AppliedFault['at'];
 /** `address` of a refusal without a recipient: a failed TLS handshake, or a MAIL refused for its size. */
 export const NO_RECIPIENT = '';
 
-/** A recipient or a message without a 250 reply, or a failed TLS handshake. */
+/** Mail that did not get a 250 reply, or a failed TLS handshake. */
 export interface Refusal {
   at: number;
   /** Lower case, without a tag; or {@link NO_RECIPIENT}. */
@@ -47,7 +47,7 @@ export interface Refusal {
   via?: ProviderName;
 }
 
-/** With `ifOwned`, a domain, the refusal is stored only if an account owned that domain at the time. */
+/** If `ifOwned` (a domain) is set, the refusal is stored only if an account owned the domain at the time. */
 export type NewRefusal = Refusal & { ifOwned?: string };
 
 /** `address` of an entry for mail that went to another inbox, for which its sender had authenticated. */

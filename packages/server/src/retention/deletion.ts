@@ -147,7 +147,7 @@ async function inSteps(
 
 /**
  * Deletes an account and its data, except counts of usage, quarantines and refusals. The first transaction
- * prevents new data. Further transactions delete the rest; a second call continues them.
+ * prevents new data; a second call continues a deletion.
  * @returns `last` for the only account, which is not deleted
  */
 export const deleteAccount = steps(

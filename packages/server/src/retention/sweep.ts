@@ -55,9 +55,9 @@ export const removeSome = (
 };
 
 /**
- * Ends expired and deleted inboxes permanently: a late extension must not revive an inbox without messages.
- * {@link freeEmptied} deletes the messages in a later transaction. One transaction could deadlock, because
- * storing a reading locks a source before its deliveries.
+ * Ends inboxes: a late extension must not revive an inbox without messages. {@link freeEmptied} deletes the
+ * messages in a later transaction, to prevent deadlocks: storing a reading locks a source before its
+ * deliveries.
  * @returns 0 if there is none; otherwise `limit`
  */
 const endInboxes: Chore = async (tx, limit, now) => {

@@ -16,7 +16,7 @@ const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const V2_FIXED_BYTES = 16;
 /** Large enough for a client certificate, which a load balancer that terminates TLS may add. */
 export const MAX_PROXY_HEADER_BYTES = 4096;
-/** Keys: address family and transport. Unspecified, TCP over IPv4, TCP over IPv6, and UNIX stream. */
+/** Keys are address family and transport: unspecified, TCP over IPv4, TCP over IPv6, UNIX stream. */
 const V2_PROTOCOLS = new Map([
   [0x00, { addressBytes: 0, portBytes: 0 }],
   [0x11, { addressBytes: 4, portBytes: 2 }],
@@ -96,9 +96,8 @@ const LF = 0x0a;
 export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 
 export class LineReader {
-  /** The line that was read last, without its line ending. */
   line: Buffer = Buffer.alloc(0);
-  /** Whether `line` ended with CRLF and not with a bare LF. */
+  /** Whether the line ended with CRLF and not with a bare LF. */
   crlf = true;
   isAuth = false;
   /** Index of the first unread byte. An incomplete line counts as unread. */
@@ -132,7 +131,6 @@ export class LineReader {
     return lf < 0 ? 'incomplete' : 'line';
   }
 
-  /** Sets `#skipped` to 0 if the line has ended within the limit. */
   #skip(input: Buffer, at: number): void {
     const lf = input.indexOf(LF, at);
     const end = lf < 0 ? input.length : lf;

@@ -5,7 +5,7 @@ const KIB = 1024;
 export const DEFAULT_SMTP_LIMITS = {
   /** Each connection takes about 20 KB of memory. */
   maxConnections: 2000,
-  /** The default of Postfix. Loopback clients are exempt: all clients of a CI job share that address. */
+  /** The default of Postfix. Loopback clients are exempt, because CI jobs have many clients on loopback. */
   maxConnectionsPerAddress: 50,
   /** RFC 5321 section 4.5.3.1.8 requires at least 100. */
   maxRecipients: 100,
@@ -24,7 +24,6 @@ export const DEFAULT_SMTP_LIMITS = {
   /** Time without a complete command. RFC 5321 section 4.5.3.2.7 requires at least five minutes. */
   idleMs: 5 * MINUTE_MS,
   handshakeMs: 30 * SECOND_MS,
-  /** Longest duration of a session. Connection pools can open a new connection. */
   sessionMs: HOUR_MS,
   /** The default of Postfix (smtpd_min_data_rate). */
   minDataBytesPerSecond: 500,

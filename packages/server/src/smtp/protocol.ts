@@ -11,7 +11,7 @@ export interface Reply {
   text: string;
 }
 
-/** A reply that does not count as an error of the client; null for no reply. */
+/** A reply that does not count as a client error; null for none. */
 export interface Outcome {
   reply: Reply | null;
   /** Whether to close the connection. After a 421 it is always closed. */

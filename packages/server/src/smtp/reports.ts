@@ -42,7 +42,7 @@ export class SmtpVisits {
     return (this.#delivered.get(keyOf(client)) ?? 0) >= at;
   }
 
-  /** Clients that disconnected early after this time, newest first, without health checks. */
+  /** Clients that disconnected early after the time `after`, newest first. Health checks are excluded. */
   earlyLeavers(after: number): EarlyLeaver[] {
     const before = this.#early.filter(({ at }) => at <= after && at > after - REGULAR_MS).map(keyOf);
     return this.#early.filter((one) => one.at > after && !before.includes(keyOf(one)));
@@ -56,7 +56,6 @@ const REPLACES: Partial<Record<TrailEvent, TrailEvent[]>> = {
   'rcpt-to': ['rcpt-to'],
 };
 
-/** Describes an applied fault rule, such as `Rule 1 at end-of-data: 451 4.7.1 Greylisted`. */
 function detailOf({ rule, at, reply, delayMs, disconnect }: MetFault): string {
   const effects = [
     ...(reply ? [`${reply.code} ${reply.text}`] : []),
@@ -120,7 +119,7 @@ interface Named {
 /** Reports the results of a session's commands: metrics, log lines, and refusals for explanations. */
 export class SessionReports {
   target: CaptureTarget | null = null;
-  /** The last envelope that exceeded the recipient limit. This has been logged. */
+  /** The last envelope that exceeded the recipient limit. Only its first refusal is logged. */
   #overshot: MailEnvelope | undefined;
   readonly #peer: { session: string; remoteAddress: string };
   readonly #context: ReportsContext;
@@ -148,7 +147,6 @@ export class SessionReports {
     const line = replyLine(reply);
     metrics.refusal(reply.code);
     this.#refused(envelope, this.target?.address ?? rcptTo, line);
-    // Log only the first recipient beyond the limit.
     const isOvershoot = reply === REPLIES.tooManyRecipients;
     if (!isOvershoot || this.#overshot !== envelope)
       log.info({ ...this.#peer, rcptTo, reply: line }, 'A recipient was refused');
@@ -177,11 +175,13 @@ export class SessionReports {
     const shown = reply ? replyLine(reply) : '';
     if (given) log.info({ ...line, reply: shown }, 'A message was refused');
     else log.info(line, 'The connection ended before the end of a message');
-    // Applied fault rules have been stored already.
+    // An applied fault rule has been stored already.
     if (!isFault) this.missed(message, shown, given === null);
   }
 
-  /** An authenticated client's mail goes to its own inbox. Store this for the inboxes of other recipients. */
+  /**
+   * All mail of an authenticated client goes to one inbox. Stores this for the recipients of other inboxes.
+   */
   #stored({ envelope, recipients }: Named): void {
     this.#context.visits.delivered(envelope, this.#context.clock.now());
     if (!this.target) return;
@@ -216,7 +216,7 @@ export class SessionReports {
     );
   }
 
-  /** Reports rejected credentials, and stores the refusal for the owner of the inbox in the user name. */
+  /** Reports rejected credentials, and stores the refusal for the inbox that the user name refers to. */
   refusedCredentials({ username }: SmtpCredentials, reply: Reply): Reply {
     const { metrics, log } = this.#context;
     metrics.authentication('refused');

@@ -46,21 +46,20 @@ class Connection implements Transport, LimitedConnection {
   #socket: Socket;
   /** When the PROXY header or TLS handshake in progress began, monotonic milliseconds. */
   #settingUpSince: number | undefined;
-  /** Set until data follows the handshake: Node.js rejects a certificate only after completing it. */
+  /** Set until data follows the handshake: Node.js clients reject a certificate only after completing it. */
   #handshake: Handshake | undefined;
   #session: Session | undefined;
   #hasEntered = false;
   #isLeaving = false;
-  /** The pending read. Bytes that arrive without one are added to `#unread`. */
+  /** The pending read. Bytes that arrive without a pending read are added to `#unread`. */
   #reader: ((bytes: Buffer | undefined) => void) | undefined;
   #unread: Buffer | undefined;
   #drained: (() => void) | undefined;
   /** When the final reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
-  /** Start of the session plus the delays of fault rules, which do not count; monotonic milliseconds. */
+  /** Start of the session, moved forward by delays of fault rules; monotonic milliseconds. */
   #begunAt: number;
   #delayedAt = 0;
-  /** Measures the transfer rate of the current message. */
   #window: { reader: DataReader; since: number; bytes: number } | undefined;
 
   constructor(socket: Socket, protection: Protection, context: ConnectionContext) {

@@ -193,7 +193,7 @@ export class Session {
     else if (this.#helo !== undefined && !this.#hasTrace) this.#reports.leftEarly(this.#helo);
   }
 
-  /** @param isAnswer to an AUTH challenge @returns undefined if the session is over or the line too long */
+  /** @param isAnswer whether the line answers an AUTH challenge @returns undefined without a valid line */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     let found = this.#nextLine(isAnswer);
     while (found === 'incomplete' && !this.#isOver) {
@@ -443,7 +443,6 @@ export class Session {
     if (reader.outOfStep) this.close();
   }
 
-  /** Receives a message up to its end, or until the connection must be closed. */
   async #receive(reader: DataReader, mail: IncomingMail): Promise<void> {
     this.#mail = mail;
     this.reader = reader;
@@ -513,7 +512,7 @@ export class Session {
     return given;
   }
 
-  /** Applies the next fault rule of each inbox, in RCPT order. The first reply is for all recipients. */
+  /** Applies the next fault rule of each inbox, in RCPT order, until one rule replies to all recipients. */
   async #findFault(
     at: FaultPoint,
     recipients: readonly Recipient[],
@@ -561,7 +560,7 @@ export class Session {
     // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
     this.#discardInput();
     const cipher = this.#transport.encrypt(this.#helo ?? '');
-    // Otherwise a failed handshake would also be reported as an early disconnect.
+    // With a HELO name, a failed handshake would also be reported as an early disconnect.
     this.#helo = undefined;
     this.#encrypted(await cipher);
     return undefined;

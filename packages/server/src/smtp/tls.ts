@@ -86,7 +86,7 @@ export function selfSignedCertificate(hostname: string, now: number): KeyPair {
   return { key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })), cert: certificate.toString() };
 }
 
-/** Handshake failures by OpenSSL's reason. Alerts come from the client (RFC 8446 section 6.2). */
+/** Messages for OpenSSL's reasons of failures. Alerts come from the client (RFC 8446 section 6.2). */
 const KINDS: readonly [RegExp, string][] = [
   [/alert .*(?:certificate|unknown ca)/, 'The client rejected the certificate'],
   [/wrong version number|http request|packet length|record type/, 'The client did not send a TLS handshake'],
@@ -94,7 +94,7 @@ const KINDS: readonly [RegExp, string][] = [
 ];
 
 export interface Handshake {
-  /** '' on the TLS port. */
+  /** The client's HELO name; '' on the TLS port. */
   helo: string;
   /** Bytes that the client had sent before the handshake. */
   bytesBefore: number;
@@ -102,7 +102,6 @@ export interface Handshake {
   error?: Error;
 }
 
-/** Why a connection closed during a TLS handshake or directly after it. */
 export function handshakeFailure({ isDone, error }: Handshake, tookTooLong: boolean): string {
   if (isDone)
     return 'The client closed the connection directly after the handshake; it may not trust the certificate';

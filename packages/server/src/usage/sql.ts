@@ -135,7 +135,7 @@ export const usage = {
   }),
 };
 
-/** A node without a heartbeat for this long counts as dead: three intervals, and some tolerance. */
+/** A node without a heartbeat for this long counts as dead. Nodes write one every three seconds. */
 const NODE_LIVES_MS = 10 * SECOND_MS;
 
 /** Live servers. Times are those of the database's clock. */

@@ -25,7 +25,7 @@ class AccountMonth {
   readonly resetAt: number;
   readonly limit: number;
   usedAt: number;
-  /** Requests that were leased or used on all nodes when the store was queried last. */
+  /** Requests leased or used by all nodes, as of the last query of the store. */
   taken = 0;
   unspent = 0;
   /** The quota was used up; the store is not queried again before this time, monotonic milliseconds. */
@@ -86,7 +86,7 @@ export class UsageMeter {
   readonly #store: UsageDeps['store'];
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** By account id: the current month, and earlier months or plans that are not fully reported. */
+  /** By account id: the current month, and earlier ones whose counts are not fully reported. */
   readonly #accounts = new Map<string, AccountMonth[]>();
   readonly #keyUses = new Map<string, number>();
   readonly #stopping = new AbortController();

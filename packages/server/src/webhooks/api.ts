@@ -135,7 +135,7 @@ function one(route: AddRoute, deps: HttpDeps): void {
       const now = clock.now();
       const webhook = await store.webhooks.update(accountId, id, { ...changes, ...checked }, now);
       if (!webhook) throw notFound('webhook', id);
-      // The deliverer cancels the pending deliveries of a disabled webhook.
+      // Notifies the deliverer, which cancels the pending deliveries of a disabled webhook.
       events.publishDeliveries();
       return toWebhook(webhook, now);
     },

@@ -1,9 +1,8 @@
 import type { Clock } from '../clock.ts';
 
 /**
- * The clock of delivery schedules and leases, epoch milliseconds. Changes of the wall clock do not affect it.
- * It follows the clock of PostgreSQL, or the monotonic clock of a single server, which stops while the
- * machine is suspended.
+ * The clock of delivery schedules and leases, epoch milliseconds: that of PostgreSQL, or the monotonic clock
+ * of a single server. Changes of the wall clock do not affect it. It may stop while the machine is suspended.
  */
 export interface ScheduleClock {
   now(): number;

@@ -6,7 +6,6 @@ import type { FailureStreak } from './sql/record.ts';
 /** Longer than any attempt takes, so a lease expires only if its process has crashed. */
 export const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
 
-/** Delays after the first, second, … failed attempt, before jitter. */
 export const RETRY_DELAYS_MS: readonly number[] = [
   5 * SECOND_MS,
   30 * SECOND_MS,

@@ -88,9 +88,9 @@ function parseCidr(piece: string): Cidr | string {
 }
 
 /**
- * Checks a webhook's URL at registration: its syntax, and all addresses that its host resolves to now.
- * @returns the URL in the form that was checked
- * @throws AppError `webhook_url_refused`, also for a name that cannot be resolved
+ * Checks a webhook's URL and all addresses of its host.
+ * @returns the checked URL
+ * @throws AppError `webhook_url_refused`, also if the host cannot be resolved
  */
 export async function checkUrl(text: string, settings: GuardSettings): Promise<string> {
   const url = readUrl(text);

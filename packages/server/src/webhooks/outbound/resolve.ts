@@ -13,7 +13,6 @@ export interface ResolveSettings {
   servers?: readonly string[];
   /** Resolves names that DNS does not know; default: none. */
   fallback?: Resolve;
-  /** How long a name server may take, milliseconds. */
   timeoutMs?: number;
 }
 

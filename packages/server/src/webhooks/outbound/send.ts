@@ -22,7 +22,7 @@ export const CONNECTIONS_PER_ORIGIN = 768;
 
 interface Attempt {
   url: string;
-  /** Names in lower case. The default Content-Type is JSON; User-Agent and Accept-Encoding are added. */
+  /** Header names must be lower case. The default Content-Type is JSON. */
   headers: Record<string, string>;
   body: string | Uint8Array;
   signal?: AbortSignal;

@@ -123,7 +123,7 @@ export const log = {
     return findOn(tx, accountId, webhookId, deliveryId, now);
   }),
 
-  /** Replays up to `limit` deliveries, except those of ended inboxes. `last` is null at the end. */
+  /** Replays up to `limit` deliveries, except those of ended inboxes. `last` is null after the last step. */
   replaySome: write(async (tx, accountId: string, webhookId: string, step: ReplayStep, now: number) => {
     const { state, after, before, limit } = step;
     if (!(await wakeOwn(tx, accountId, webhookId, now))) return undefined;

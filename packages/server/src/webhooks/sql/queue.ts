@@ -7,8 +7,7 @@ import { signingSecrets } from './webhooks.ts';
 /*
  * The row of a webhook controls its queue. `next_at` is when a delivery may be claimed; null if none is
  * pending. Claims and records lock the row until they commit, which limits concurrent attempts across nodes.
- * Storing mail never takes this lock: it inserts into `wakes`, which the next claim reads. Times are those of
- * schedule-clock.ts.
+ * Storing mail never takes this lock: it inserts into `wakes`, which the next claim reads.
  */
 
 type LeasedDelivery = Pick<DeliveryRecord, 'id' | 'eventId' | 'inboxId' | 'messageId' | 'createdAt'>;
@@ -42,7 +41,7 @@ export const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
 /**
- * Sets when webhooks can be claimed next. At the limit of concurrent attempts, a lease must end first.
+ * Sets when webhooks can be claimed next. At the limit of concurrent attempts, a lease must end before.
  * @param pauseMs SQL expression with columns of `webhooks`: milliseconds before the next claim
  */
 export async function reschedule(tx: Tx, ids: readonly string[], now: number, pauseMs = sql`0`) {

@@ -55,7 +55,7 @@ async function updateDelivery(
   return true;
 }
 
-/** Logs an attempt, even if its lease was lost. @returns the webhook's failures; undefined if it is gone */
+/** Logs an attempt, even if its lease was lost. @returns failures of the webhook; undefined if deleted */
 export const record = write(
   async (tx, result: AttemptResult, wall: number, schedule: number = wall) => {
     const { webhookId, attempt } = result;

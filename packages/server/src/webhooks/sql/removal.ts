@@ -7,7 +7,6 @@ import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
 /** Long enough to examine a failure from before a weekend. */
 export const DELIVERY_KEPT_MS = 7 * DAY_MS;
-/** Deliveries kept per webhook: a few megabytes. */
 export const MAX_KEPT_DELIVERIES = 10_000;
 /** Must exceed the deliveries that can end between two calls of {@link trimLog}, or the log would grow. */
 const TRIMMED_AT_ONCE = 200;

@@ -16,7 +16,7 @@ import { AppError, notFound } from '../../errors.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 import type { LogPage } from './log.ts';
 
-/** Readable for 24 hours after its inbox was deleted or has expired, with its log. */
+/** A webhook and its log stay readable for 24 hours after its inbox was deleted or has expired. */
 export interface WebhookRecord extends Omit<Webhook, 'createdAt' | 'failingSince'> {
   accountId: string;
   createdAt: number;
@@ -70,7 +70,7 @@ function rotated(stored: string, secret: string, oldUntil: number, now: number):
   ];
 }
 
-/** The account must be locked. @param endsAt NEVER for the whole account @throws AppError `limit_reached` */
+/** The account must be locked. @param endsAt NEVER without an inbox @throws AppError `limit_reached` */
 export async function insertWebhook(
   tx: Tx,
   accountId: string,
@@ -100,7 +100,7 @@ export async function insertWebhook(
   return toWebhook({ id, accountId, inboxId, url, description, createdAt, endsAt, ...state });
 }
 
-/** Updates webhooks after the expiry of their inboxes has changed. Skips webhooks that are being deleted. */
+/** Updates `ends_at` after the expiry of inboxes has changed. Skips webhooks that are being deleted. */
 export async function moveWebhookEnds(
   tx: Tx,
   accountId: string,
