@@ -333,7 +333,6 @@ const REPORTS = [
   ) ${KEYED}`,
   sql`create index deleted_inboxes_of_account on deleted_inboxes (account_id, id)`,
   sql`create index deleted_inboxes_by_end on deleted_inboxes (deleted_at)`,
-  // Explanations of failed waits, kept for 24 h.
   sql`create table failed_waits (
     id ${ID} primary key,
     account_id ${ID} not null,

@@ -31,7 +31,6 @@ type FromThread =
   | { id: number; value: unknown }
   | { id: number; error: SentError };
 
-/** An error that is sent between threads. Only an AppError has a `code`. */
 type SentError = Pick<Error, 'message'> &
   Partial<Pick<AppError, 'code' | 'details'>> & { stack?: string | undefined };
 
@@ -132,7 +131,6 @@ export interface Served {
   kit: Kit;
   /** Called before a call begins; returns what is called after it. @throws AppError to reject the call */
   admit?(call: Call): () => void;
-  /** Undefined for errors that do not come from the engine. */
   toUnavailable(error: unknown): AppError | undefined;
 }
 

@@ -125,7 +125,6 @@ export function lifetime(ttlMinutes: number, maximum: number, planName: string):
   );
 }
 
-/** @param plan of the inbox's account @param domains shared by all accounts, with the default first */
 export function toInbox(inbox: InboxRecord, plan: Plan, domains: readonly string[]): Inbox {
   const { id, address, kind, domain, labels, ttlMinutes, messageCount, lastReceivedAt, replay } = inbox;
   const isNumber = kind === 'address' && domain === domains[0];

@@ -85,7 +85,6 @@ function createStreaming({ deps, held, heldDeps, admission }: RouteContext) {
         return writeEvents(raw, followable, heldDeps, signal);
       });
     } catch (error) {
-      // If the stream has not begun, the response is a normal error.
       if (!reply.sent) throw error;
       const expected = toAppError(error);
       if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A stream failed');
@@ -115,7 +114,6 @@ async function writeEvents(raw: ServerResponse, followable: Followable, deps: He
   let beat = clock.monotonic() + STREAM_QUIET_MS;
   // An id without data is not an event. A client that disconnects before the first event can resume from it.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
-  /** @returns whether the stream is over */
   const send = async (messages: readonly Followed[]): Promise<boolean> => {
     if (raw.destroyed) return true;
     followable.hadMessages ||= messages.length > 0;

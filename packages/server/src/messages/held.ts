@@ -54,7 +54,6 @@ export function createTurns(slots: number) {
 
 /** The cache is cleared at this number of results. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
-/** Larger pages are not cached. A page of the default size reads 51 rows. */
 const MAX_SHARED_ROWS = 60;
 /** Search steps that run concurrently. One account has at most two, so others need not wait for it. */
 const MAX_SEARCHES = 3;

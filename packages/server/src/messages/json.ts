@@ -20,7 +20,6 @@ const urlOf = ({ inboxId, id }: FullMessageRecord, base: string): string =>
 export const attachmentsUrl = (message: FullMessageRecord, base: string): string =>
   `${urlOf(message, base)}/attachments/`;
 
-/** The fields that do not come from the parsed content. @param base URL of the server */
 export function messageHead(message: FullMessageRecord, base: string) {
   const { envelope } = message;
   return {

@@ -273,7 +273,6 @@ function rowJson(row: MessageRow): string {
   return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
 }
 
-/** Cached JSON of rows, because several pages contain the same row. */
 const rowTexts = new WeakMap<MessageRow, string>();
 
 function rowText(row: MessageRow): string {

@@ -142,7 +142,6 @@ function writeCapability(link: PreviewLink, tokenHash: string): string {
   return `${text}.${sign(text, tokenHash)}`;
 }
 
-/** @returns undefined for a link that has ended or was not issued by this server */
 async function readCapability(capability: string, context: RouteContext): Promise<PreviewLink | undefined> {
   const { store, clock } = context.deps;
   const [, inboxId = '', messageId = '', remote, end = '', keyId = null, signature = ''] =

@@ -82,7 +82,6 @@ export interface NewestPage {
   place: number;
   /** `receivedAt` of the message at that place; 0 for an empty range. */
   time: number;
-  /** True if the range has no message below `place`. */
   isComplete: boolean;
 }
 

@@ -19,7 +19,6 @@ import { findMessage } from './contents.ts';
 import type { FullMessageRecord, MessageRow } from './records.ts';
 
 const MAX_SENT = 50;
-/** Bytes of the header that are read; real headers are shorter. */
 const MAX_HEADER_READ = 64 * 1024;
 
 export function timelineRoutes(
@@ -208,7 +207,6 @@ function earlierAttempt({ at, reply, fault, remoteAddress }: Refusal): Draft {
   return ownEvent(at, 'earlier-attempt', `The same sender, from ${remoteAddress}: ${outcome}${rule}`);
 }
 
-/** The Date header, and the Received headers of other servers, oldest first. */
 function headerEvents({ content, trail }: FullMessageRecord, arrived: number): Draft[] {
   const named = (name: string): MailHeader[] =>
     content.headers.filter((header) => header.name.toLowerCase() === name);
@@ -237,7 +235,6 @@ function headerEvents({ content, trail }: FullMessageRecord, arrived: number): D
   return [first, ...received];
 }
 
-/** @param before time of the last earlier header with a readable time; null if there is none */
 function noteOf(at: number | null, before: number | null, arrived: number): string | null {
   if (at === null) return 'The time could not be read.';
   if (at > arrived + TOLERANCE_MS) {

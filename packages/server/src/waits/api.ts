@@ -27,7 +27,6 @@ import { toRefusedMail } from '../refusals/api.ts';
 import type { Explanation, Outcome, WaitedMessage } from './outcome.ts';
 import { waitAndExplain } from './wait.ts';
 
-/** Yield to the event loop after serializing a message of this size. */
 const LONG_JSON_BYTES = 128 * 1024;
 
 export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteContext): void {

@@ -23,7 +23,6 @@ export interface Facts {
   inbox: InboxRecord;
   seenCount: number;
   commonFailed: readonly FailedCondition[];
-  /** The seen message that is most similar to the expectation. */
   closest: CheckedMessage | undefined;
   matched: readonly MessageRecord[];
   isComplete: boolean;
@@ -42,7 +41,6 @@ function duration(ms: number): string {
   return `${Math.round(ms / HOUR_MS)} h`;
 }
 
-/** A clause that says how long before the wait something happened, with a leading space. */
 const before = (at: number, { begun }: Facts, otherwise = ''): string =>
   at < begun ? ` ${duration(begun - at)} before this wait` : otherwise;
 
@@ -278,7 +276,6 @@ function similarAddress(facts: Facts): Cause[] {
   ];
 }
 
-/** What each condition requires; follows "none" in a sentence. */
 const DEMANDS: Record<keyof Filters, (expected: string) => string> = {
   from: (expected) => `has ${quoted(expected)} in its sender`,
   to: (expected) => `has ${quoted(expected)} in its recipients`,

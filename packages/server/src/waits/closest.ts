@@ -77,7 +77,6 @@ export function likenessOf({ message, failed }: CheckedMessage, match: Filters):
 
 const startOf = (text: string): string => (text === '' ? ' has no text' : ` begins with ${quoted(text)}`);
 
-/** A clause about the value that the message has instead; '' if there is nothing to add. */
 const INSTEAD: Record<keyof Filters, (failed: FailedCondition, summary: MessageRecord['summary']) => string> =
   {
     subject: () => '',
@@ -131,7 +130,6 @@ export function impossibleCondition(match: Filters): string {
   return '';
 }
 
-/** Why a message that seems to match does not, and which condition would match; '' if unknown. */
 export const closestHint = ({ message, failed }: CheckedMessage): string =>
   failed.map((one) => hintOf(one, message)).find((hint) => hint !== '') ?? '';
 

@@ -17,7 +17,6 @@ export const MAX_FAILED_WAITS = 10;
 /** Explanations that are stored per inbox. Older ones are deleted. */
 const MAX_EXPLAINED_WAITS = 20;
 
-/** Explanations are kept as long as an inbox can be read after its end. */
 export const EXPLAINED_KEPT_MS = DAY_MS;
 
 /** A wait that ended at `at`. It has no message content, because it is kept after messages are deleted. */
@@ -109,7 +108,6 @@ async function addToDeleted(tx: Tx, inboxId: string, ended: readonly EndedWait[]
 }
 
 export const waits = {
-  /** Adds results to their inboxes, also to those that were deleted meanwhile. */
   add: write(
     async (tx, ended: EndedWait[]) => {
       // Lock inboxes in the same order as batches of mails do, to prevent deadlocks.

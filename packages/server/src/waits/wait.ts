@@ -23,7 +23,6 @@ interface ExplainDeps extends EvidenceDeps {
 const MAX_FULL_MESSAGE_BYTES = 2 * 1024 * 1024;
 /** Maximum bytes of all messages that one response returns in full. */
 const MAX_FULL_BYTES = 8 * 1024 * 1024;
-/** Yield to the event loop after reading a message of this size. */
 const LONG_READ_BYTES = 128 * 1024;
 
 const NO_EVIDENCE: Surroundings = {
@@ -165,7 +164,6 @@ async function goneOf(store: HeldDeps['store'], messages: readonly MessageRecord
 
 /** Messages that are checked before yielding to the event loop: a millisecond or two. */
 const SCAN_PAGE = 50;
-/** An explanation contains at most this many messages, the newest ones. */
 const MAX_SEEN = 20;
 /** Messages that are compared to find the most similar one. Each takes about 0.1 ms. */
 const MAX_COMPARED = 100;
@@ -220,7 +218,6 @@ class WaitScan {
     return this.#missing <= 0;
   }
 
-  /** Checks the next messages until enough match, none is left, the time is over, or the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.isComplete = false;
     for (;;) {

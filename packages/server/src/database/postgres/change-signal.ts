@@ -25,7 +25,6 @@ export interface ChangeSignalDeps {
   url: string;
   pool: Pool;
   clock: Clock;
-  /** Distinguishes the hints of this node from those of others. */
   node: string;
   onHint(hint: Hint): void;
   /** Ids that held requests of this node wait for. */

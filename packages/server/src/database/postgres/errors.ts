@@ -35,7 +35,6 @@ const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** The SQLSTATE or system error code; '' for others. */
 function stateOf(error: unknown): string {
   return error instanceof AppError ? stateOf(error.cause) : codeOf(error);
 }

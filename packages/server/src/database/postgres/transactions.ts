@@ -9,10 +9,7 @@ const NOT_REPLICATED = '01000';
 
 class CommitFailed extends Error {}
 
-/**
- * COMMIT of a failed transaction resolves, with the command ROLLBACK. @throws unless it is known to be
- * durable
- */
+/** COMMIT of a failed transaction resolves with the command ROLLBACK. @throws unless the commit is durable */
 async function commit(client: PoolClient): Promise<void> {
   const warnings: string[] = [];
   const onNotice = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {

@@ -66,7 +66,6 @@ function makePrivate(path: string): void {
   }
 }
 
-/** True if a server has used the database before, but its file is now empty or missing. */
 export function isEmptied(path: string): boolean {
   return existsSync(`${path}.lock`) && !statSync(path, { throwIfNoEntry: false })?.size;
 }

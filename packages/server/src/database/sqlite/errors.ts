@@ -35,7 +35,6 @@ export const isBroken = (error: unknown): boolean => primaryCodeOf(error) === IO
 export const isRemoved = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'storage_damaged' && primaryCodeOf(error) === 0;
 
-/** Translates a storage failure that SQLite reports to an AppError. @returns undefined for all other errors */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError) return undefined;
   const code = primaryCodeOf(error);

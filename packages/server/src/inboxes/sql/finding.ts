@@ -136,7 +136,6 @@ export const finding = {
     },
   ),
 
-  /** The live inbox with exactly this address (lower case, no tag), for RCPT. */
   findByAddress: read(async (db, address: string, now: number): Promise<AddressedInbox | undefined> => {
     const row = await db.first<AddressedRow>(
       sql`select ${ADDRESSED} from addresses a join inboxes i on i.id = a.inbox_id

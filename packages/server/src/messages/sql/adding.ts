@@ -52,7 +52,6 @@ function planBatch(mails: readonly NewMail[], { inboxes, ended }: Locked, now: n
   const toStore = new Set(ended);
   for (const mail of mails) {
     const { source, recipients, outgoing } = mail;
-    // The sender can resend a mail only to all recipients, so one full inbox refuses the mail for all.
     const isRefused = recipients.some(({ inboxId, evictsOldest, maxMessages }) => {
       const inbox = inboxes.get(inboxId);
       return inbox !== undefined && !evictsOldest && inbox.messageCount >= maxMessages;

@@ -36,7 +36,6 @@ export const imports = {
     { keepsInboxes: true },
   ),
 
-  /** Lets the sweeper delete the mails of a failed import at once instead of after {@link STAGED_MS}. */
   unstage: write(
     async (tx, stage: string) => {
       await tx.run(sql`update parked_sources set stage = null where stage = ${stage}`);

@@ -70,7 +70,6 @@ interface Sized {
 
 const placeOf = ({ place }: Sized): number => place;
 
-/** @param found the first {@link ROWS_PER_CALL} messages @param empty place of an empty result */
 function stretchOf(found: readonly Sized[], empty: number): Stretch {
   let rows = 0;
   for (let bytes = 0; rows < found.length; rows++) {
@@ -248,7 +247,6 @@ export const searching = {
     },
   ),
 
-  /** Compares messages with conditions until `limit` match or 500 messages or 8 MiB are read. */
   check: search(async (db, inboxId: string, conditions: Filters, range: CheckRange, now: number) => {
     const isAscending = range.order === 'oldest-first';
     const { after, before } = bounded(range);
