@@ -30,7 +30,7 @@ export const faults = {
     return row && toRules(row.faults);
   }),
 
-  /** Applies the next unused rule once, if it is for this point, and stores it as a refusal, atomically. */
+  /** Applies the next unused rule once, if it is for this point, and stores a refusal in one transaction. */
   spend: write(
     async (
       tx,

@@ -27,7 +27,7 @@ import { TRACE_HEADROOM_BYTES } from './incoming-mail.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 const KNOWN_INBOXES = 1_000;
-/** Number of reply times. They are only in memory, because a reply follows the commit of its message. */
+/** Number of reply times that are kept in memory. A reply follows the commit, so its time is not stored. */
 const REPLY_TIMES = 20_000;
 
 export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {

@@ -50,7 +50,7 @@ export interface Refusal {
 /** If `ifOwned` (a domain) is set, the refusal is stored only if an account owned the domain at the time. */
 export type NewRefusal = Refusal & { ifOwned?: string };
 
-/** `address` of an entry for mail that went to another inbox, for which its sender had authenticated. */
+/** `address` of a stored refusal for mail that went to the inbox of an authenticated client instead. */
 export const capturedMail = (address: string): string => `captured ${address}`;
 
 interface Row {

@@ -148,7 +148,7 @@ const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
 
 export const reports = {
   /**
-   * Inboxes with all `labels`, live or ended within 24 hours. The limit drops those without a problem first.
+   * Inboxes with all `labels`, live or ended within 24 hours. The limit omits those without problems first.
    */
   listRun: search(async (db, accountId: string, labels: Labels, now: number) => {
     if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');

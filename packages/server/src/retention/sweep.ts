@@ -56,8 +56,7 @@ export const removeSome = (
 
 /**
  * Ends inboxes: a late extension must not revive an inbox without messages. {@link freeEmptied} deletes the
- * messages in a later transaction, to prevent deadlocks: storing a reading locks a source before its
- * deliveries.
+ * messages in a later transaction, because storing a reading locks a source before its deliveries.
  * @returns 0 if there is none; otherwise `limit`
  */
 const endInboxes: Chore = async (tx, limit, now) => {

@@ -179,9 +179,7 @@ export class SessionReports {
     if (!isFault) this.missed(message, shown, given === null);
   }
 
-  /**
-   * All mail of an authenticated client goes to one inbox. Stores this for the recipients of other inboxes.
-   */
+  /** Stores for the other recipients that the inbox of the authenticated client received their mail. */
   #stored({ envelope, recipients }: Named): void {
     this.#context.visits.delivered(envelope, this.#context.clock.now());
     if (!this.target) return;

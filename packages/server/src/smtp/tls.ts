@@ -86,7 +86,7 @@ export function selfSignedCertificate(hostname: string, now: number): KeyPair {
   return { key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })), cert: certificate.toString() };
 }
 
-/** Messages for OpenSSL's reasons of failures. Alerts come from the client (RFC 8446 section 6.2). */
+/** Explanations of OpenSSL's failure reasons. Alerts come from the client (RFC 8446 section 6.2). */
 const KINDS: readonly [RegExp, string][] = [
   [/alert .*(?:certificate|unknown ca)/, 'The client rejected the certificate'],
   [/wrong version number|http request|packet length|record type/, 'The client did not send a TLS handshake'],

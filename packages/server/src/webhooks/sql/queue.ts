@@ -41,7 +41,7 @@ export const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
 /**
- * Sets when webhooks can be claimed next. At the limit of concurrent attempts, a lease must end before.
+ * Sets when webhooks can be claimed next. At the limit of concurrent attempts, a lease must end first.
  * @param pauseMs SQL expression with columns of `webhooks`: milliseconds before the next claim
  */
 export async function reschedule(tx: Tx, ids: readonly string[], now: number, pauseMs = sql`0`) {
