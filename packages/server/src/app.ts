@@ -71,7 +71,7 @@ export interface RunningApp {
 
 export interface App {
   /**
-   * @param onFirstKey called with the generated key of the first account when it is created: only its hash is stored
+   * @param onFirstKey receives the key of the first account when it is generated. Only its hash is stored
    * @throws Error with advice if a part does not start; the parts that have started are then closed
    */
   start(onFirstKey?: (key: string) => void): Promise<RunningApp>;
@@ -221,7 +221,7 @@ function webhookGuard({ config, overrides }: Given) {
   return { allow, resolve, namesAddresses: config.signupPlan === null };
 }
 
-/** @param onWriting called by the embedded store when a write begins (1) and ends (-1) */
+/** @param onWriting called by the embedded store with 1 when a write begins, and with -1 when it ends */
 async function openStore(
   { config, overrides, clock, log }: Given,
   events: EventBus,
@@ -377,7 +377,7 @@ async function startWorker(parts: Parts): Promise<void> {
   const deliverer = new Deliverer({
     ...deps,
     metrics: parts.metrics.webhooks,
-    // Not the address of this node: another node may make the next attempt, whose body must have the same bytes.
+    // No fallback to this node's address: an attempt that another node repeats must have the same bytes.
     publicUrl: config.publicUrl ?? '',
   });
   deliverer.start();
@@ -432,7 +432,7 @@ const listening = <T>(name: ListenerName, config: Config, started: Promise<T>): 
     throw explainListening(error, name, config);
   });
 
-/** Time to finish work in progress. The process exits within 10 s of SIGTERM. */
+/** Time to finish work in progress: less than the 10 s within which the process ends after SIGTERM. */
 const DRAIN_MS = 8_000;
 
 type Opened = ReturnType<typeof createOpened>;

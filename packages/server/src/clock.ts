@@ -25,7 +25,7 @@ export function monthAround(time: number): { start: number; end: number } {
   return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) };
 }
 
-/** Results of the store are cached for this long, which delays the effect of changes by other processes (the CLI). */
+/** Results of the store are cached for this long. This delays the effect of changes by other processes. */
 export const CACHE_TTL_MS = 500;
 
 /**

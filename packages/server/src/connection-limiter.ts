@@ -120,7 +120,7 @@ export const isLoopback = (address: string): boolean =>
     ? address.startsWith('127.')
     : ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
 
-/** False for this machine: SPF does not apply to programs on it. */
+/** False for addresses of this machine: SPF does not apply to programs that run on it. */
 export const isOutside = (address: string): boolean =>
   (isIPv4(address) || ipaddr.isValid(address)) && !isLoopback(address);
 

@@ -46,7 +46,7 @@ export interface FieldError {
 export interface ErrorDetails {
   errors?: FieldError[];
   retryAfterSeconds?: number;
-  /** Epoch milliseconds (`inbox_expired`). */
+  /** Epoch milliseconds; only for `inbox_expired`. */
   expiredAt?: number;
   allow?: string[];
   contentRange?: string;

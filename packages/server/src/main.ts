@@ -78,7 +78,7 @@ function hasTerminal(): boolean {
   }
 }
 
-/** For a regular file, Node's stream would block, and would stop at its first error. */
+/** Regular files are written without Node's stream, which would block, and stop at its first error. */
 function writeToStandardOutput(): WriteLog {
   const { stdout } = process;
   return fstatSync(stdout.fd).isFile()

@@ -13,7 +13,7 @@ export function giveBackMemoryLater(): void {
   void sleep(SETTLE_MS, undefined, { ref: false }).then(collect);
 }
 
-/** V8's young generation in a worker thread, MiB. The default is ten times this, but objects of a batch die early. */
+/** V8's young generation in a worker, MiB. A tenth of the default, because objects of a batch die early. */
 export const YOUNG_HEAP_MB = 12;
 
 // Memory of large mails is freed explicitly: V8 lets 64 MB of unreachable buffers accumulate in each thread.
@@ -39,7 +39,7 @@ export function freeRead({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);
 }
 
-/** Bytes to copy in one turn of the event loop, which takes a third of a millisecond. */
+/** Bytes to copy in one turn of the event loop. To copy them takes a third of a millisecond. */
 const COPIED_PER_TURN = 1024 * 1024;
 
 /**

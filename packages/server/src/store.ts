@@ -55,13 +55,17 @@ const operations = {
 };
 
 /**
- * Times are epoch milliseconds. Every read checks that the inbox is live, so nothing depends on the sweeper. A
- * `find…` returns `undefined` for rows of other accounts as well. Arguments and results may be sent to another
- * thread. If the storage fails, a call throws an AppError: `unavailable` if nothing was changed (repeat the call; a
- * deletion in steps continues), or `outcome_unknown` if the whole write may have taken effect (HTTP 503, SMTP 451).
+ * Times are epoch milliseconds. Every read checks that the inbox is live, because expired inboxes may be deleted
+ * late. A `find…` returns `undefined` for rows of other accounts as well. Arguments and results may be sent
+ * to another thread. If the storage fails, a call throws one of two AppErrors (HTTP 503, SMTP 451):
+ * - `unavailable`: nothing was changed, or a deletion in steps is incomplete; the call may be repeated
+ * - `outcome_unknown`: the whole write may have taken effect
  */
 export interface Store extends Calls<typeof operations> {
-  /** Grows with every write (with `of`: unless only messages change). Null if other processes write too. */
+  /**
+   * A number that grows with every write. With `of`, writes that change only messages do not count.
+   * @returns null if other processes write too
+   */
   generation(of?: 'inboxes'): number | null;
   /** @throws AppError `unavailable` if the storage is not writable, `storage_damaged` if damage was found before */
   ping(): Promise<void>;
@@ -128,7 +132,7 @@ export function storeOf(
   };
 }
 
-/** Runs one read per key at a time. Calls during a read share the next one, so no result is older than its call. */
+/** Runs one read per key at a time. Calls during a read share the next, so they see all earlier writes. */
 function createQueue() {
   const running = new Map<string, Promise<unknown>>();
   const next = new Map<string, Promise<unknown>>();

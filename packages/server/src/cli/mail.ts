@@ -10,7 +10,7 @@ import { ArgumentError, type Edge } from './arguments.ts';
 /** The longest line of a message, without CRLF (RFC 5322 section 2.1.1). */
 const MAX_LINE = 998;
 
-/** The server rejected a command; the message is its reply. */
+/** A command that the server rejected. The message of the error is the server's reply. */
 export class SmtpRejection extends Error {
   override readonly name = 'SmtpRejection';
   readonly recipient: string | null;
@@ -27,7 +27,7 @@ const isAscii = (text: string): boolean => /^[\x20-\x7e\n\t]*$/.test(text);
 export function encodeHeader(text: string): string {
   const line = text.replaceAll(/[\r\n]+/g, ' ');
   if (isAscii(line)) return line;
-  // Lines have at most 76 characters: nine characters of up to four bytes, as base64, fit after "Subject: ".
+  // A line has at most 76 characters: enough for "Subject: " and base64 of nine characters of four bytes.
   const words = line.match(/.{1,9}/gsu) ?? [];
   return words.map((one) => `=?utf-8?B?${Buffer.from(one).toString('base64')}?=`).join('\r\n ');
 }
@@ -138,7 +138,7 @@ export async function deliver(
   }
 }
 
-/** The port to connect to if the setting is 0, which means any free port. */
+/** The port to connect to if none is given, or if the setting is 0 (any free port). */
 export const DEFAULT_PORT = 2525;
 const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
@@ -187,7 +187,7 @@ interface MailOptions {
   body: string;
 }
 
-/** @param readConfig reads the settings. Not imported, because `sendmail` uses this file and must start quickly. */
+/** @param readConfig not imported, because `sendmail` loads this file too, and must start quickly */
 export function addMailCommand(
   program: Command,
   edge: Pick<Edge, 'print' | 'now'>,

@@ -16,7 +16,7 @@ import { DEFAULT_PORT, deliver, encodeHeader, reachable, readServer, SmtpRejecti
 /** Exit codes of sysexits(3). */
 const EXIT = { ok: 0, usage: 64, noUser: 67, unavailable: 69, tempFail: 75 };
 
-/** Options of sendmail(8); all others are errors. Only those in {@link Options}, `-b` and the server have an effect. */
+/** Options of sendmail(8); all others are errors. Many are accepted, but have no effect. */
 const FLAGS = [...'inmtvGU'];
 const WITH_VALUE = [...'fFrSbBACDhLNeopRVX'];
 const OPTIONS: NonNullable<ParseArgsConfig['options']> = {
@@ -59,7 +59,7 @@ function readArguments(args: string[]): Options {
   }
 }
 
-/** Returns the addresses of a list, as Latin-1 bytes. A name without a domain is a user of this machine. */
+/** The addresses of a list; each character is one byte. A name without a domain is a user of this machine. */
 const addressesIn = (list: string): string[] =>
   parseAddressList(list.replaceAll(/\r\n/g, ''))
     .mailboxes.map(({ address, name }) => address || (/^\S+$/.test(name) ? `${name}@localhost` : ''))

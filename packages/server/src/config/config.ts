@@ -175,7 +175,7 @@ export const connectionLimits = (config: Config) => ({
 
 /**
  * Ignores unknown names; see {@link unusedVariables}.
- * @param defaults values by variable name, which replace those of the settings; see {@link DEV_DEFAULTS}
+ * @param defaults by variable name, such as {@link DEV_DEFAULTS}; they replace those of {@link SETTINGS}
  * @throws ConfigError that lists every problem
  */
 export function parseConfig(env: Environment, defaults: Readonly<Record<string, string>> = {}): Config {

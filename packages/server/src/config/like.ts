@@ -24,7 +24,7 @@ const to =
     return value === undefined ? undefined : { [name]: value };
   };
 
-/** An rqlite URL has no folder. */
+/** The folder of a database file; undefined for the URL of an rqlite server. */
 const folderOf = (path: string): string | undefined => (path.includes('://') ? undefined : dirname(path));
 
 const isOn = (text: string): boolean => /^(?:1|true|yes|on)$/i.test(text);

@@ -31,7 +31,7 @@ export function sessionRoutes(app: App, { options, deps, held }: RouteContext): 
 
   app.post(SESSION, { config: { access: 'any', free: true } }, async (request, reply) => {
     const { authorization } = request.headers;
-    // A session must not create another one, which would outlive its own limit of a week.
+    // A session must not create another one: a chain of sessions could last longer than a week, the limit.
     if (authorization === undefined) throw signInAgain();
     const { key } = callerOf(request);
     const text = authorization.replace(/^bearer +/i, '').trim();

@@ -1,4 +1,4 @@
-/** The largest valid JSON body (labels at their limits, escaped) is well below. */
+/** The largest valid JSON body is much smaller, even with all labels at their limits and escaped. */
 export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_HEADER_BYTES = 16 * 1024;
 /** A connection without traffic for this long is closed, even with an unread response. Twice the longest wait. */
@@ -8,9 +8,9 @@ export const CONNECTION_CHECK_MS = 1_000;
 export const MAX_DISCARDED_BYTES = 128 * 1024;
 
 export const CONNECTION_LIMITS = {
-  /** Enough for many held waits, each of which is a connection. */
+  /** Enough for many waiting requests, each of which occupies a connection. */
   maxConnections: 10_000,
-  /** Twice the requests that one account may hold. */
+  /** Twice {@link MAX_HELD_PER_ACCOUNT}. */
   maxConnectionsPerAddress: 2_000,
   headersTimeoutMs: 10_000,
   /** Enough for a message of 50 MiB at 7 Mbit/s. Not more, because a slow client holds memory for its mail. */
@@ -24,7 +24,7 @@ export const MAX_PIPELINED = 20;
 
 export type ConnectionLimits = typeof CONNECTION_LIMITS;
 
-/** Enough for hundreds of parallel tests, and a tenth of all connections. */
+/** Open waits and streams of an account: enough for hundreds of tests, and a tenth of all connections. */
 export const MAX_HELD_PER_ACCOUNT = 1_000;
 /** Maximum length of a path parameter. Ids have 30 letters. */
 export const MAX_PARAMETER = 1_000;

@@ -43,7 +43,7 @@ type Operation<Params, Query, Headers, Body> = Partial<Inputs<Params, Query, Hea
 
 export type AddRoute = ReturnType<typeof routesOf>;
 
-/** Returns a function that adds an operation. With `accepts`, its body is a stream of these media types. */
+/** Returns a function that adds operations. With `accepts`, the handler gets the request body as a stream. */
 export function routesOf(app: App, tag: string) {
   return <Params, Query, Headers, Body>(
     endpoint: string,

@@ -66,7 +66,7 @@ export async function createHttpServer(options: Config, deps: HttpDeps) {
       held.release();
       second?.close();
       const closed = app.close();
-      // After the last response, other connections are idle or incomplete, and would only delay the close.
+      // After the last response, the open connections have no complete request, and would only delay the end.
       void listener.answered().then(() => app.server.closeAllConnections());
       await endOf(closed, deadlineMs, deps.clock);
       app.server.closeAllConnections();

@@ -71,8 +71,9 @@ export function backUp(path: string, target: string, onStep: OnStep = () => unde
 }
 
 /**
- * Checks and migrates a copy of a backup, and then replaces a database by the copy.
- * @param suffix appended to the name of the replaced database @returns its new path; null if there was none
+ * Checks and migrates a copy of a backup, and then puts the copy in place of the database. The old database
+ * is kept as `path + suffix`.
+ * @returns the new path of the old database; null if there was none
  */
 export async function restore(
   path: string,

@@ -9,7 +9,7 @@ import { lockForServer, openSqlite } from '../database/sqlite/open.ts';
 import { messageOf } from '../errors.ts';
 import { type OnStep, requireSound } from './backup.ts';
 
-/** How long the copy waits for an operator command that writes, and for locks on tables of PostgreSQL, milliseconds. */
+/** Milliseconds to wait for a command that writes to the source, or for locks on tables of PostgreSQL. */
 const LOCK_TIMEOUT_MS = 10_000;
 /** Rows of one INSERT: PostgreSQL takes 65,535 parameters, and no table has 60 columns. */
 const BATCH_ROWS = 1_000;
@@ -198,7 +198,7 @@ export async function transfer(
   if (!existsSync(path))
     throw new Error(`There is no database ${path}. Give the data folder of the server with --from.`);
   onStep('Checking the database');
-  // Opening the database migrates it and releases what a stopped server left unfinished.
+  // Opening the database migrates it, and gives up what a stopped server left unfinished.
   await (await openSqlite({ path })).close();
   const lock = lockForServer(path);
   const source = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });

@@ -9,7 +9,7 @@ import type { StopReason, StopSignal } from './stop-request.ts';
 /** Reports the start and the stop of a server to the operator: text in `dev`, log lines in `serve`. */
 export interface Announcer {
   warning(text: string): void;
-  /** Called with the generated key of the first account before the listeners start: the start may still fail. */
+  /** Called with the generated key of the first account. After that, the start may still fail. */
   firstKey(key: string): void;
   started(running: RunningApp): void;
   stopping(reason: StopReason): void;

@@ -9,13 +9,13 @@ import type { Store } from '../../store.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { Charge, UsageMeter } from '../../usage/usage-meter.ts';
 
-/** Above this, the least recently used bucket is dropped: it is probably full again. */
+/** Above this number, the least recently used bucket is dropped. It is probably full, like a new one. */
 const MAX_BUCKETS = 100_000;
 /** Tolerance for rounding errors, so that a client that waited for `Retry-After` is admitted. */
 const ROUNDING = 1e-6;
 
 export interface Taken {
-  /** 0 if the request is admitted, otherwise seconds until the next request is. */
+  /** 0 if the request is admitted, otherwise the seconds until a request can be admitted. */
   retryAfterSeconds: number;
   left: number;
   fullInSeconds: number;
@@ -116,7 +116,7 @@ export interface Admitted {
 }
 
 const UNLIMITED = 'unlimited';
-/** Approximate window of the monthly quota; `t` in the RateLimit header is exact. */
+/** Approximate window of the monthly quota. `t` in the RateLimit header is the exact time until its end. */
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
 /** Value of the RateLimit-Policy header (draft-ietf-httpapi-ratelimit-headers-10 section 3). */

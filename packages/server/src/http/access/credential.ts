@@ -46,7 +46,7 @@ export function sessionSecret(request: FastifyRequest, publicUrl: string | null)
   return secret;
 }
 
-/** @throws AppError `cross_site_request` if another site may have caused the request: browsers add cookies to it */
+/** @throws AppError `cross_site_request` if another site may have caused the request */
 export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl: string | null): void {
   const { origin, 'sec-fetch-site': site } = headers;
   if (SAFE_METHODS.has(method)) {
@@ -158,7 +158,7 @@ export const isDevKey = (authorization: string | undefined): boolean =>
 
 const nameOf = (host: string): string => /^\[?(.*?)\]?(?::\d+)?$/.exec(host)?.[1] ?? '';
 
-/** True for an IP address or a single label: DNS rebinding needs a name in a public domain. */
+/** True for an IP address or a name without dots. DNS rebinding cannot use them: it needs a public domain. */
 const isFixed = (name: string): boolean => isIP(name) !== 0 || /^[a-z0-9_-]+$/.test(name);
 
 /**

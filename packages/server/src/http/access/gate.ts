@@ -164,7 +164,7 @@ export function observeRequests(app: App, deps: HttpDeps): void {
 }
 
 const MIB = 1024 * 1024;
-/** Limit of all accounts together. A server with 512 MiB of memory can spare this much. */
+/** Limit of the unread responses of all accounts. A server with 512 MiB of memory can spare this much. */
 const MAX_UNREAD_BYTES = 192 * MIB;
 /** Smaller responses are not counted: the limit of connections bounds them. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;
@@ -203,7 +203,7 @@ class ResponseBudget {
   #total = 0;
 
   /**
-   * Counts a response; the returned function releases it. A single response is always sent, whatever its size.
+   * Counts a response; the returned function releases it. If no other is unread, any size is accepted.
    * @throws AppError `rate_limited` for too many unread bytes of the account, `unavailable` for those of all accounts
    */
   take(accountId: string, bytes: number): () => void {

@@ -26,7 +26,8 @@ import {
  * - `public`: nothing
  * - `account:read`, `account:write`: an API key; a key of scope `read` only reads
  * - `inbox:read`: an API key of the owner of the inbox `:id`, or that inbox's read token
- * - `inbox:read-ended`: an API key, whose account the handler must compare, or that inbox's read token
+ * - `inbox:read-ended`: that inbox's read token, or any API key. With a key, the inbox may have ended, so the
+ *   handler must check that it belongs to the account
  * - `inbox:key-read`: an API key of its owner
  * - `inbox:write`: an API key of its owner, not of scope `read`
  * - `any`: an API key, or the read token of any live inbox, which becomes the inbox of the caller
@@ -107,7 +108,7 @@ type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 /** Authenticates requests. Caches keys and accounts for {@link CACHE_TTL_MS}, and inboxes until the next write. */
 export class Guard {
   readonly #deps: GuardDeps;
-  /** Keyed by Authorization header, because hashes are slow to compute. */
+  /** Keyed by Authorization header, because to hash it for each request would be slow. */
   readonly #credentials = new LRUCache<string, Credential>({ max: 1_000 });
   readonly #shared: ReturnType<typeof createSharing>;
 
@@ -135,7 +136,7 @@ export class Guard {
       : this.#withKey(credential, asking, admit);
   }
 
-  /** Empties the cache of credentials after a key was revoked. A running query can then only update a removed entry. */
+  /** Empties the cache after a key was revoked. Queries that still run can then fill only removed entries. */
   forget(): void {
     this.#credentials.clear();
   }

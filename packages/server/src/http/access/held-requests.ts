@@ -97,7 +97,7 @@ export class HeldRequests {
   }
 
   async #isGood({ asking, accountId }: Held): Promise<boolean> {
-    // An event of the inbox ends the requests with its read token, so only the account is checked here.
+    // When an inbox ends, an event ends the requests with its read token. Only the account is checked here.
     if (!asking) return accountId === null || (await this.#deps.store.accounts.find(accountId)) !== undefined;
     try {
       await this.#guard.check({ ...asking, access: 'account:read', inboxId: undefined });

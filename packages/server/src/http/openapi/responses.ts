@@ -15,7 +15,7 @@ export const json = (schema: TSchema, description: string, headers: Headers = {}
 export const created = (schema: TSchema, description: string) =>
   json(schema, description, { Location: Type.String({ description: 'Path of what was created.' }) });
 
-/** Include `application/octet-stream` to make generated clients read bytes. */
+/** If `mediaTypes` include `application/octet-stream`, generated clients read the body as bytes. */
 export const bytes = (mediaTypes: readonly string[], description: string, headers: Headers = {}) => ({
   description,
   headers,

@@ -184,7 +184,7 @@ function toFieldError(error: SchemaError, part: RequestPart): FieldError {
   return { path: pathOf(error, part), message };
 }
 
-/** For `anyOf`, keeps only errors of the alternative with the type of the value, or one error that names all types. */
+/** For `anyOf`, keeps errors of the alternative whose type fits. If none does, one error names all types. */
 function ofAlternatives(errors: SchemaError[]): SchemaError[] {
   let kept = errors;
   for (const { instancePath: place } of errors.filter(({ keyword }) => keyword === 'anyOf')) {

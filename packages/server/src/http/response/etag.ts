@@ -50,8 +50,8 @@ export class ResponseCache {
 
   /**
    * Returns the JSON of a response and its weak validator (RFC 9110 section 8.8.3).
-   * @param inbox read before `make` is called, so that after a concurrent change the validator is old, not too new
-   * @param request everything else that the response depends on: the URL, and the base of URLs in it
+   * @param inbox must be read before `make` is called, so that the validator is never newer than the JSON
+   * @param request all else that the response depends on: the URL, and the base of URLs in the response
    * @param make may return a validator of its own, if the response does not change with every version
    */
   async json(

@@ -181,7 +181,7 @@ export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): 
 // `import` would also load Node's fetch, 2 MB.
 const { STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
-/** Keys are error codes of Node's HTTP parser, connection limits, and CONNECT, the only method without a path. */
+/** Keys are error codes of Node's HTTP parser, or stand for a connection limit or a CONNECT request. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   CONNECT: ['not_found', 'This server is not a proxy: it does not support CONNECT.'],
   HPE_HEADER_OVERFLOW: [

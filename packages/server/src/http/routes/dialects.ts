@@ -74,7 +74,7 @@ function eventsRoute(
 ): void {
   const followers = createWebSockets();
   const upgrades = new WeakMap<IncomingMessage, [Socket, Buffer]>();
-  // An upgrade on another path (some clients offer HTTP/2) is ignored.
+  // Other upgrades are ignored: some clients offer HTTP/2 with ordinary requests.
   Object.assign(app.server, { shouldUpgradeCallback: ({ url = '' }) => url.split('?')[0] === EVENTS });
   app.server.on('upgrade', (request, socket: Socket, head) => {
     socket.on('error', () => socket.destroy());
@@ -117,7 +117,7 @@ export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit
   };
 
   const changes = createChanges();
-  /** Returns the mailbox of a caller. It calls Mayfly's own API with the credential and address of the caller. */
+  /** Returns a mailbox that calls Mayfly's own API with the credential and the IP address of the caller. */
   const mailboxOf = (request: FastifyRequest): [Mailbox, Owner] => {
     const { account, key, inbox } = callerOf(request);
     const api = new Api(async ({ method, path, body, type, signal }) => {
