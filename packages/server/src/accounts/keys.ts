@@ -7,7 +7,7 @@ import type { AccountRecord, KeyRecord, KeyScope } from './sql.ts';
 
 /** Enough for a large team, and few enough for a list without pages. */
 export const MAX_KEYS_PER_ACCOUNT = 1000;
-/** Letters of the secret that lists show, to tell keys apart: too few to guess a key. */
+/** Number of letters of the secret that lists show, to tell keys apart. Too few to guess a key. */
 const SHOWN_SECRET_LETTERS = 4;
 const MADE_KEY = /^mfk_/;
 
@@ -24,7 +24,7 @@ export interface MadeKey {
   key: string;
 }
 
-/** Creates an API key, valid once its record is stored. @param chosen the key; null: a random one */
+/** Creates an API key. It is valid once its record is stored. @param chosen the key; null for a random one */
 export function newKey(wanted: WantedKey, now: number, chosen: string | null = null): MadeKey {
   const { accountId, name, scope, expiresAt } = wanted;
   const key = chosen ?? newCredential('mfk');

@@ -92,7 +92,7 @@ export const accounts = {
 
   create: write(async (tx, account: AccountRecord, key: HashedKey | null): Promise<void> => {
     await insertAccount(tx, account);
-    // Must fail if a key with this hash exists: otherwise the account would have no key.
+    // Without `on conflict`: this must fail if a key with this hash exists, or the account would have no key.
     if (key) await insertKey(tx, key, EMPTY);
   }),
 
@@ -120,7 +120,7 @@ const KEY = constant(
 const LISTED_KEY = sql`${KEY}, last_used_at as "lastUsedAt"`;
 const isUnexpired = (now: number) => sql`(expires_at is null or expires_at > ${now})`;
 
-/** Marker of a revoked key: a start must not add the key again from the configuration. */
+/** Name of the marker of a revoked key. A start adds no key with this marker from the configuration. */
 const revokedMarker = (hash: string): string => `revoked-key ${hash}`;
 
 async function rememberRevoked(tx: Tx, hash: string): Promise<void> {
@@ -154,7 +154,7 @@ async function addKey(tx: Tx, key: HashedKey): Promise<void> {
 }
 
 export const keys = {
-  /** Finds a key by its {@link hashCredential}, with its account; undefined for a revoked or expired key. */
+  /** Finds a key and its account by {@link hashCredential}. @returns undefined if it is revoked or expired */
   findByHash: read(async (db, hash: string, now: number) => {
     const row = await db.first<KeyRecord & { accountName: string; plan: string; accountCreatedAt: number }>(
       sql`select k.id, k.account_id as "accountId", k.name, k.scope, k.prefix, k.created_at as "createdAt",
@@ -166,7 +166,7 @@ export const keys = {
     return { key: named(key), account: named({ id: key.accountId, name: accountName, plan, createdAt }) };
   }),
 
-  /** The newest live key of scope `full`, for a session that is created without the key itself. */
+  /** Hash of the newest live key of scope `full`. Used to create a session without knowing a key. */
   newestHash: read(async (db, accountId: string, now: number): Promise<string | undefined> => {
     const row = await db.first<{ hash: string }>(
       sql`select hash from keys where account_id = ${accountId} and scope = 'full' and ${isUnexpired(now)}
@@ -203,7 +203,7 @@ export const keys = {
       }
       await addKey(tx, key);
     },
-    // A start adds the key of MAYFLY_API_KEY even if the disk is full.
+    // Lets a starting server add the key of MAYFLY_API_KEY even if the disk is full.
     { mayUseReserve: true },
   ),
 
@@ -264,7 +264,7 @@ export const domains = {
     db.first<DomainRecord>(sql`select ${DOMAIN} from domains where domain = ${domain}`),
   ),
 
-  /** The domains of an account, or of all accounts if `accountId` is null, by name. */
+  /** The domains of an account, or of all accounts if `accountId` is null, sorted by name. */
   list: read((db, accountId: string | null) => {
     const ofAccount = accountId === null ? EMPTY : sql`where account_id = ${accountId}`;
     return db.all<DomainRecord>(sql`select ${DOMAIN} from domains ${ofAccount} order by domain`);

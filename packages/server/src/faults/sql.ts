@@ -10,7 +10,7 @@ const leftOf = (rules: readonly FaultRuleRecord[]): number => rules.reduce((sum,
 
 const toRules = (text: string | null | undefined): FaultRuleRecord[] => (text ? JSON.parse(text) : []);
 
-/** Fault rules are JSON in the inbox's row: they end with the inbox, and one row lock guards them. */
+/** Fault rules are stored as JSON in the row of their inbox. A lock of that row guards them. */
 export const faults = {
   /** Replaces the rules; an empty list removes them. @returns false if the inbox is not live */
   set: write(async (tx, accountId: string, inboxId: string, rules: FaultRuleRecord[], now: number) => {
@@ -30,7 +30,7 @@ export const faults = {
     return row && toRules(row.faults);
   }),
 
-  /** Applies the next unused rule once, if it is for this point, and stores a refusal in one transaction. */
+  /** Uses the next unused rule once if it is for this point, and stores a refusal in the same transaction. */
   spend: write(
     async (
       tx,

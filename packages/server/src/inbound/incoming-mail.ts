@@ -7,18 +7,18 @@ import { freeIfLarge, freeRead, LARGE_BYTES } from '../memory.ts';
 export const TRACE_HEADROOM_BYTES = 1024;
 /** Memory shared by all messages, besides `FREE_BYTES` for each. At least the maximum message size. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/** This many bytes of each message do not count: backpressure cannot keep a socket from reading them. */
+/** The first bytes of each message are not counted: a socket reads them before backpressure can stop it. */
 export const FREE_BYTES = 64 * 1024;
-/** Minimum rate of messages that hold memory of the budget while others wait. A rejected client can retry. */
+/** While some messages wait for memory, those that hold memory are rejected if they are slower than this. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
-/** The owner (see {@link ByteBudget}) must be faster, because all large messages wait for it. */
+/** Limit for the owner (see {@link ByteBudget}). It is higher because all large messages wait for it. */
 export const MIN_OWNER_BYTES_PER_SECOND = 512 * 1024;
 /** Time over which a rate is measured: long enough for a retransmission. */
 export const PROGRESS_WINDOW_MS = 3_000;
 
 export interface Share {
   readonly source: string;
-  /** Called when the message arrives too slowly while others wait: reject it and close the share. */
+  /** Called when the message arrives too slowly while others wait. Must reject it and close the share. */
   revoke(): void;
   held: number;
   isComplete: boolean;
@@ -29,10 +29,10 @@ export interface Share {
 const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
 
 /**
- * Bounds the bytes of all messages that are being received or stored, over SMTP and HTTP together. One share
- * at a time is the owner: memory for the largest message is reserved for it, which prevents deadlocks. Of the
- * rest, a source may hold as much as is still free (dynamic threshold; Choudhury and Hahne, 1998). While a
- * message waits, shares that hold memory and receive too slowly are revoked.
+ * Limits the bytes of all messages that are being received or stored, over SMTP and HTTP together. Each
+ * message has a share. One share at a time is the owner: memory for the largest message is reserved for it,
+ * which prevents deadlocks. Of the rest, a source may hold as much as is still free (dynamic threshold;
+ * Choudhury and Hahne, 1998). While a message waits, shares that hold memory and are too slow are revoked.
  */
 export class ByteBudget {
   held = 0;

@@ -43,7 +43,8 @@ const DELETED =
 const ERRORS = ['inbox_full', 'message_too_large', 'malformed_message'] satisfies ErrorCode[];
 
 /**
- * If the inbox ended during the request, replaces an error with this `code` by the error of later requests.
+ * Returns an error handler. If the inbox ended during the request, it replaces an error that has this `code`
+ * by the error that later requests get.
  * @param otherwise thrown if the inbox is still live; by default `not_found`
  */
 const reportEnd =

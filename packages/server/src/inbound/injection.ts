@@ -91,7 +91,7 @@ export function createInjection({ receiver, budget, clock }: InjectionDeps) {
       );
     },
 
-    /** Stores a message for an inbox that is created later. @returns the id of its source */
+    /** Stores a message of the import `stage`, whose inbox is created later. @returns the id of its source */
     stage(
       { stream, envelope }: Pick<RecordedMail, 'stream' | 'envelope'>,
       { accountId, maxMessageBytes, stage }: { accountId: string; maxMessageBytes: number; stage: string },

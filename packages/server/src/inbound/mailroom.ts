@@ -34,7 +34,7 @@ export interface ProviderCaller {
   provider: ProviderName;
   title: string;
   accountId: string;
-  /** Set for a read token: its inbox, which receives every mail of this caller, whatever the recipient. */
+  /** Set if the caller has a read token: the inbox of the token, which receives all mail of this caller. */
   target: CaptureTarget | null;
   mayKeep: boolean;
   remoteAddress: string;
@@ -235,7 +235,7 @@ const SMTP_STATUS: Partial<Record<AppError['code'], string>> = {
   inbox_full: '452 4.2.2',
 };
 
-/** The reply that SMTP would give, in the form that wait explanations recognise. */
+/** The reply that SMTP would give to this error. Explanations of failed waits depend on its status. */
 const replyOf = (error: unknown): string =>
   error instanceof AppError
     ? `${SMTP_STATUS[error.code] ?? '451 4.3.0'} ${error.message}`

@@ -27,7 +27,7 @@ import { TRACE_HEADROOM_BYTES } from './incoming-mail.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 const KNOWN_INBOXES = 1_000;
-/** Number of reply times that are kept in memory. A reply follows the commit, so its time is not stored. */
+/** Number of reply times kept in memory. They are not stored, because the reply is sent after the commit. */
 const REPLY_TIMES = 20_000;
 
 export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
@@ -51,7 +51,8 @@ export interface ReceivedMail {
   recipients: Recipient[];
   /**
    * The message after dots are unstuffed. If TRACE_HEADROOM_BYTES are free in front, the Received line is
-   * written there. Do not change the bytes until the delivery settles; a resizable buffer is transferred.
+   * written there. Do not change the bytes until the delivery settles. A resizable buffer is transferred to
+   * another thread, so do not read it afterwards.
    */
   received: Uint8Array;
   /** Data for the Received line; null adds none, for example to an imported message. */
@@ -95,7 +96,7 @@ export class Receiver {
   }
 
   /**
-   * Finds the live inbox that takes mail for an address. Never rejects on cached data: reads the store first.
+   * Finds the live inbox that takes mail for an address. Reads the store before it rejects an address.
    * @param declaredBytes SIZE of MAIL, or 0
    * @param target the inbox of an authenticated sender, which takes all mail
    * @param accountId restricts recipients to the inboxes of this account
@@ -162,7 +163,7 @@ export class Receiver {
     });
   }
 
-  /** Stores and parses a message that no inbox shows yet (`messages.stage`). @returns the id of its source */
+  /** Stores and parses a message of the import `stage`; its inbox is created later. @returns its source id */
   stage(
     { envelope, received, trail }: Pick<ReceivedMail, 'envelope' | 'received' | 'trail'>,
     accountId: string,
@@ -190,7 +191,7 @@ export class Receiver {
   }
 
   /**
-   * Stores a refusal or captured mail asynchronously, so that no reply waits for the disk. Refusals for
+   * Stores a refusal (or {@link capturedMail}) later, so that no reply waits for the disk. Refusals for
    * foreign domains are stored only if the domain belongs to an account or resembles a shared domain.
    * @param refusal its `address` is the path of RCPT, or NO_RECIPIENT
    */
@@ -277,8 +278,8 @@ export class Receiver {
 
   /**
    * Reads the live inbox for an address: the inbox with this address, else the catch-all inbox of the domain,
-   * else the sink, which takes all other mail. An account's domain has only inboxes of that account. While an
-   * earlier inbox of the address is in quarantine, there is none.
+   * else the sink, which takes all other mail. An account's domain has only inboxes of that account. An
+   * address in quarantine has no inbox.
    */
   async #find(address: string): Promise<AddressedInbox | undefined> {
     const { store, clock, sink } = this.#deps;

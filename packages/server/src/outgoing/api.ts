@@ -173,7 +173,7 @@ async function composeReply(
   message: FullMessageRecord,
   { reply, via, now }: { reply: Reply; via: SentRecord['via'] | undefined; now: number },
 ): Promise<NewOutgoing> {
-  // A sink or catch-all inbox takes mail for many addresses, so reply from the one that was used.
+  // A sink or catch-all inbox takes mail for many addresses. Reply from the one that the mail was sent to.
   const isOwn = inbox.kind === 'address' && !isSms(message);
   const own = isOwn ? inbox.address : (message.rcptTo[0] ?? inbox.address);
   const written = writeReply(message, reply, own);

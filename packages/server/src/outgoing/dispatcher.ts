@@ -44,7 +44,7 @@ interface Sent {
   to: string[];
 }
 
-/** Undefined if the transaction that stored a mail in its inbox has already completed its row. */
+/** Undefined if the row is complete already: storing the mail in its inbox has completed it. */
 type Attempted = Sent | undefined;
 
 /** Sends due items: scheduled mail to inboxes, and events, reports and replies to applications. */
@@ -257,7 +257,7 @@ export class Dispatcher extends DueLoop {
     const others: string[] = [];
     for (const path of to) {
       const recipient = await receiver.accept(path, raw.length).catch(unlessUnknown);
-      // Only the sink, which takes mail to any other address, evicts old messages.
+      // Only the sink evicts old messages. If there is a relay, it gets the mail that the sink would take.
       if (recipient && !(relay && recipient.evictsOldest)) own.push(recipient);
       else others.push(path);
     }
@@ -283,7 +283,7 @@ export class Dispatcher extends DueLoop {
   }
 }
 
-/** Items of the account and of the inbox: the inbox owns what was stored with a read token. */
+/** Items of the account, and of the inbox, which owns the items that were stored with its read token. */
 const itemsOf = (
   { accountId, inboxId }: ClaimedOutgoing,
   { name: provider }: Provider,

@@ -3,7 +3,7 @@ import type { HostPort } from '../text/host-port.ts';
 
 const TIMEOUT_MS = 10_000;
 
-/** Sending failed for a known reason. `state` is the new state of the row; only `pending` is retried. */
+/** Sending failed for a known reason. `state` is the new state of the mail; only `pending` is retried. */
 export class NotSent extends Error {
   readonly state: 'failed' | 'cancelled' | 'pending';
   constructor(state: NotSent['state'], message: string) {

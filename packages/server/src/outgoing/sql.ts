@@ -109,7 +109,7 @@ async function lease(tx: Tx, which: Sql, leasedUntil: number): Promise<ClaimedOu
   return found.map((row) => decoded<ClaimedOutgoing>(row));
 }
 
-/** Claims scheduled mail of inboxes for which no other claim is active, in order. */
+/** Claims scheduled mail in order, except mail of inboxes for which another claim is active. */
 async function claimScheduled(tx: Tx, now: number, leasedUntil: number): Promise<ClaimedOutgoing[]> {
   const due = await tx.all<{ seq: number }>(
     sql`select distinct inbox_seq as seq from outgoing o where kind = 'scheduled' and ${IS_DUE(now)} limit ${CLAIMED}`,
@@ -140,7 +140,7 @@ async function liveSeq(tx: Tx, accountId: string, inboxId: string, now: number):
 }
 
 export const outgoing = {
-  /** @returns how many were added: none for inboxes that ended or have {@link MAX_PENDING} */
+  /** Skips rows of inboxes that ended or have {@link MAX_PENDING} rows. @returns how many were added */
   add: write(
     async (tx, rows: NewOutgoing[], now: number): Promise<number> => {
       let added = 0;

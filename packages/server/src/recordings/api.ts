@@ -88,7 +88,7 @@ async function importAll(
 }
 
 /**
- * Creates an inbox with all messages in one transaction, or with `speed` by replaying them.
+ * Creates an inbox with all messages in one transaction. With `speed`, replays them into an empty inbox.
  * @throws AppError `message_too_large`, `invalid_request` if the replay would outlive the inbox, and every
  * error of createInbox
  */

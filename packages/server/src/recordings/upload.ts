@@ -91,7 +91,7 @@ const reasonOf = (error: unknown): string => messageOf(error).replace(/\.$/, '')
 
 /** Entries that are not files of a recording: folders, and files that macOS adds. */
 const NO_FILE = /\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/;
-/** Limit of such entries per file of the recording. Each takes time to read, so more would be an attack. */
+/** Limit of such entries per file of the recording. Each takes time to read. More would be an attack. */
 const MAX_OTHERS_PER_FILE = 4;
 
 async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>> {
@@ -160,7 +160,8 @@ async function readIndex(
 }
 
 /**
- * Stores the uploaded archive (a body or its first file) in a private folder and checks the index.
+ * Stores the uploaded archive in a private folder and checks its index. The archive is the whole body, or the
+ * first file of a multipart body.
  * @throws AppError `payload_too_large`; `malformed_recording`, also for more than `maxMessages` messages
  */
 export async function receiveRecording(

@@ -42,7 +42,7 @@ export interface Refusal {
   fault?: AppliedFault;
   /** For a connection that ended: true if a message was being transferred. */
   hadBegun?: boolean;
-  /** The inbox that received the mail instead; see {@link capturedMail}. */
+  /** Set for {@link capturedMail}: the inbox that received the mail. */
   capturedBy?: { inboxId: string; accountId: string };
   via?: ProviderName;
 }
@@ -50,7 +50,7 @@ export interface Refusal {
 /** If `ifOwned` (a domain) is set, the refusal is stored only if an account owned the domain at the time. */
 export type NewRefusal = Refusal & { ifOwned?: string };
 
-/** `address` of a stored refusal for mail that went to the inbox of an authenticated client instead. */
+/** `address` of the record of mail to `address` that the inbox of the authenticated client received. */
 export const capturedMail = (address: string): string => `captured ${address}`;
 
 interface Row {
@@ -78,7 +78,7 @@ const remove = (tx: Tx, tooMany: Sql): Promise<number> =>
 export async function insertRefusals(tx: Tx, refusals: readonly NewRefusal[]): Promise<void> {
   const rows = refusals.map(({ address, at, ifOwned = '', ...details }) => ({
     address: JSON.stringify(address),
-    // A quoted local part may contain an @, so take the last one. Captured mail has no domain.
+    // A quoted local part may contain an @, so take the last one. Captured mail is stored without a domain.
     domain: details.capturedBy ? '' : address.slice(address.lastIndexOf('@') + 1),
     ifOwned,
     at,
@@ -131,7 +131,7 @@ export const refusals = {
     { keepsInboxes: true },
   ),
 
-  /** Refusals and captured mail of an address, and refusals without a recipient, newest first. */
+  /** Refusals and {@link capturedMail} of an address, and refusals without a recipient, newest first. */
   listConcerning: read(async (db, address: string, after: number, now: number): Promise<Refusal[]> => {
     const keys = [address, capturedMail(address), NO_RECIPIENT].map((one) => JSON.stringify(one));
     const rows = await db.all<Row>(
@@ -140,7 +140,7 @@ export const refusals = {
     return rows.map(toRefusal);
   }),
 
-  /** Refusals for all addresses of a domain, except addresses of other inboxes, even those in quarantine. */
+  /** Refusals for a domain, without those for addresses that other inboxes have or that are in quarantine. */
   listByDomain: read(async (db, domain: string, inboxId: string, limit: number, now: number) => {
     const rows = await db.all<Row>(
       sql`select ${COLUMNS} from refusals r where r.domain = ${domain} and r.at > ${now - REFUSAL_KEPT_MS}
@@ -152,7 +152,7 @@ export const refusals = {
   }),
 
   /**
-   * Refusals, newest first, for addresses and domains that the account has, or had within the quarantine. The
+   * Refusals, newest first, for domains and addresses of the account, including addresses in quarantine. The
    * only account of a server also gets those for all other addresses. Excludes refusals without a recipient.
    */
   listByAccount: search(

@@ -20,7 +20,7 @@ export interface RunInbox extends Pick<ReportedInbox, 'id' | 'address' | 'labels
   received: number;
   firstReceivedAt: number | null;
   waits: InboxWaits;
-  /** Refusals for the address until a newer inbox has it, except those caused by fault rules. */
+  /** Refusals for the address until a newer inbox got it. Those caused by fault rules are left out. */
   refusals: { count: number; last: (Omit<ReportedRefusal, 'at'> & { at: number }) | null };
 }
 
@@ -40,7 +40,7 @@ interface Run {
   now: number;
 }
 
-/** Inboxes that are live or expired within 24 hours. A freed one has expired, whatever the clock shows. */
+/** Inboxes that are live or expired within 24 hours. A freed inbox has expired even if the clock is slow. */
 const known = ({ accountId, labels, now }: Run, before: string): Sql =>
   sql`select i.id, i.address, i.labels, case when i.expires_at > ${now} and i.freed = 0 then 'live' else 'expired' end as state,
       i.created_at as "createdAt", i.expires_at as "endsAt", i.received_messages as received,
@@ -97,7 +97,7 @@ const keyOf = ({ address }: Listed): string => JSON.stringify(address);
 /**
  * Adds to each inbox the refusals since its creation, except those caused by fault rules.
  * @param inboxes newest first
- * @param left refusals that no newer inbox has taken, by address
+ * @param left refusals by address, without those that were added to newer inboxes; updated by this function
  */
 async function withRefusals(
   db: Db,
@@ -148,7 +148,8 @@ const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
 
 export const reports = {
   /**
-   * Inboxes with all `labels`, live or ended within 24 hours. The limit omits those without problems first.
+   * Inboxes with all `labels`, live or ended within 24 hours. If there are more than the limit, those without
+   * problems are left out first.
    */
   listRun: search(async (db, accountId: string, labels: Labels, now: number) => {
     if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
@@ -187,7 +188,7 @@ export const reports = {
   }),
 };
 
-/** Stores what reports show of inboxes that are being deleted, if they have labels. */
+/** Before inboxes with labels are deleted, stores what reports show of them. */
 export async function keepForReports(tx: Tx, inboxIds: readonly string[], now: number): Promise<void> {
   await tx.run(
     sql`insert into deleted_inboxes (id, account_id, address, labels, created_at, deleted_at, received_messages,

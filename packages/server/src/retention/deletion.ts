@@ -33,7 +33,7 @@ async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: 
   return ids;
 }
 
-/** Deleted inboxes are unreadable at once; the sweeper frees their space. Lock order: by id. */
+/** Deleted inboxes are unreadable at once; the sweeper frees their space. Inboxes are locked in id order. */
 export const inboxDeletion = {
   delete: write(
     async (tx, accountId: string, inboxId: string, now: number): Promise<boolean> =>
@@ -72,7 +72,7 @@ export const inboxDeletion = {
 
 /** Marks an account as being deleted unless it is the last; `lockAccount` then rejects additions to it. */
 async function mark(tx: Tx, accountId: string, now: number): Promise<'marked' | 'last' | 'unknown'> {
-  // Locks two accounts in one order, so that concurrent deletions cannot delete both.
+  // Locks two accounts, always in the same order, so that two deletions at once cannot delete the last two.
   const [one, another] = await tx.all<{ id: string }>(
     sql`select id from accounts where deleted_at is null order by id limit 2 ${FOR_UPDATE}`,
   );
@@ -104,7 +104,7 @@ async function endInboxes(tx: Tx, accountId: string, limit: number, now: number)
   return ended.length;
 }
 
-/** Deletes rows of the account from tables to which no more of its rows are added. */
+/** Deletes rows of an account that is being deleted. No more of its rows are added to these tables. */
 const choresOf = (accountId: string): Chore => {
   const remove = (table: string, key: string, column: string) =>
     removeSome(table, key, () => sql`${constant(column)} = ${accountId}`, FOR_UPDATE);
@@ -147,7 +147,7 @@ async function inSteps(
 
 /**
  * Deletes an account and its data, except counts of usage, quarantines and refusals. The first transaction
- * prevents new data; a second call continues a deletion.
+ * prevents new data. If a call fails, the next call continues the deletion.
  * @returns `last` for the only account, which is not deleted
  */
 export const deleteAccount = steps(

@@ -55,8 +55,9 @@ export const removeSome = (
 };
 
 /**
- * Ends inboxes: a late extension must not revive an inbox without messages. {@link freeEmptied} deletes the
- * messages in a later transaction, because storing a reading locks a source before its deliveries.
+ * Marks expired inboxes as `freed`, because a late extension must not revive an inbox without messages. Their
+ * messages are deleted by {@link freeEmptied} in another transaction, to prevent deadlocks: this one locks
+ * deliveries first, but storing a parsed mail locks its source before its deliveries.
  * @returns 0 if there is none; otherwise `limit`
  */
 const endInboxes: Chore = async (tx, limit, now) => {
@@ -111,7 +112,7 @@ const CHORES: readonly Chore[] = [
   ...FREEING,
   markCutReplays,
   removeSome('deliveries', 'id', (now) => sql`ended_at <= ${now - DELIVERY_KEPT_MS}`),
-  // The address of a live inbox is reserved for longer than the inbox lives.
+  // Deletes no address of a live inbox: it is reserved for longer than the inbox lives.
   removeSome('addresses', 'address', (now) => sql`reserved_until <= ${now}`),
   removeSome('refusals', 'seq', (now) => sql`at <= ${now - REFUSAL_KEPT_MS}`),
   removeSome('failed_waits', 'id', (now) => sql`ended_at <= ${now - EXPLAINED_KEPT_MS}`),

@@ -205,14 +205,14 @@ export class DataReader {
     return next - excess;
   }
 
-  /** @param lines text, with the line ending before it @param input its bytes, without `#undecided` */
+  /** @param lines `#lineEnd`, `#undecided` and new text, in one string @param input the bytes of this read */
   #keep(lines: string, input: Buffer): Buffer | undefined {
     const isPlain = this.#undecided === '' && !BARE_OR_STUFFED.test(lines);
     const kept = isPlain ? lines : lines.replace(STUFFED, '$1$2');
     const message = kept.slice(this.#lineEnd.length);
     const left = this.#limits.maxBytes - this.#length;
-    // Bytes beyond the size limit are not checked. A CR counts with the byte after it, so that the result
-    // does not depend on how the input is split into reads.
+    // Bytes beyond the size limit are not checked. A bare CR is rejected only if the next byte is also within
+    // the limit, so that the result does not depend on how the input is split into reads.
     const bare = isPlain || this.#normalises ? -1 : message.search(BARE);
     if (bare >= 0 && (message[bare] === '\r' ? bare + 1 : bare) < left) {
       this.refusal = REPLIES.bareLineEnding;

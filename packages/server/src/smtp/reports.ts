@@ -88,7 +88,7 @@ export class SessionTrail {
     this.#steps.push({ event: 'fault', at: this.#clock.now(), detail: detailOf(met), inboxId });
   }
 
-  /** The steps of a message with the faults of its inboxes; without faults if several accounts receive it. */
+  /** The steps of a message, with faults of its inboxes. A message for several accounts gets no faults. */
   endOfData(recipients: readonly { inboxId: string; accountId: string }[]): Trail {
     const isShared = new Set(recipients.map(({ accountId }) => accountId)).size > 1;
     const inboxes = new Set(isShared ? [] : recipients.map(({ inboxId }) => inboxId));
@@ -116,7 +116,7 @@ interface Named {
   recipients: readonly { inboxId: string; address: string; rcptTo: string }[];
 }
 
-/** Reports the results of a session's commands: metrics, log lines, and refusals for explanations. */
+/** Reports the results of a session's commands. Writes metrics and log lines, and stores refusals. */
 export class SessionReports {
   target: CaptureTarget | null = null;
   /** The last envelope that exceeded the recipient limit. Only its first refusal is logged. */
@@ -179,7 +179,7 @@ export class SessionReports {
     if (!isFault) this.missed(message, shown, given === null);
   }
 
-  /** Stores for the other recipients that the inbox of the authenticated client received their mail. */
+  /** If the client is authenticated, stores for each other recipient that the client's inbox got the mail. */
   #stored({ envelope, recipients }: Named): void {
     this.#context.visits.delivered(envelope, this.#context.clock.now());
     if (!this.target) return;

@@ -46,7 +46,7 @@ class Connection implements Transport, LimitedConnection {
   #socket: Socket;
   /** When the PROXY header or TLS handshake in progress began, monotonic milliseconds. */
   #settingUpSince: number | undefined;
-  /** Set until data follows the handshake: Node.js clients reject a certificate only after completing it. */
+  /** Set until data follows the handshake. Until then, the client may reject the certificate by closing. */
   #handshake: Handshake | undefined;
   #session: Session | undefined;
   #hasEntered = false;

@@ -69,7 +69,7 @@ interface Transaction {
   recipients: Recipient[];
   /** Number of accepted postmaster recipients. Their mail is logged, not stored. */
   postmasters: number;
-  /** Whether a fault rule was applied. This is stored, so no other refusal is stored for the transaction. */
+  /** Whether a fault rule was applied. Its refusal is stored already, so no other one is stored. */
   metFault: boolean;
 }
 
@@ -98,9 +98,10 @@ const NOTHING = Buffer.alloc(0);
 const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
 
 /**
- * One SMTP session (RFC 5321), from greeting to close. It replies to each command before it reads the next,
- * and writes all replies to one read at once. Replies do not depend on how the input is split into reads,
- * except that a PROXY header of version 2 from an untrusted peer is recognised only if one read contains it.
+ * One SMTP session (RFC 5321), from greeting to close. It answers each command before it reads the next. The
+ * replies to commands that arrive in one read are written together. Replies do not depend on how the input is
+ * split into reads, with one exception: a PROXY header of version 2 from an untrusted peer is recognised only
+ * if one read contains it.
  */
 export class Session {
   /** Whether the client waits for the server: for a reply, or for memory for its message. */
@@ -262,7 +263,7 @@ export class Session {
 
   async #wait<T>(answer: Promise<T>): Promise<T> {
     this.isWaiting = true;
-    // Most promises resolve before setImmediate runs; their replies then share one write.
+    // Does not flush at once: most promises resolve before setImmediate runs, so replies share one write.
     if (this.#output !== '') setImmediate(() => void this.#flush());
     try {
       return await answer;

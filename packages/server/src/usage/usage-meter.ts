@@ -63,7 +63,7 @@ class AccountMonth {
 const REPORT_EVERY_MS = 10_000;
 /** After this time without a request, unspent leased requests are returned for use on other nodes. */
 const RETURN_AFTER_MS = 60_000;
-/** An account without requests for this long is dropped from memory. No held request takes so long. */
+/** An account without requests for this long is dropped from memory. No single request takes so long. */
 const FORGET_AFTER_MS = 600_000;
 
 interface UsageDeps {
@@ -217,7 +217,7 @@ export class UsageMeter {
   async #requestLease(account: AccountMonth): Promise<void> {
     const { accountId, month, limit } = account;
     account.usedAt = this.#clock.monotonic();
-    // Report first: requests that other months or plans return are then available to this lease.
+    // Report first: this returns unspent requests to the store, and the lease below can use them.
     if (this.#unreported.length > 0) await this.report();
     const block = { want: blockOf(limit), limit: limitOrNull(limit) };
     const lease = await this.#store.usage.lease(accountId, month, block, this.#clock.now());

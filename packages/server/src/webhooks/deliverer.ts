@@ -13,7 +13,7 @@ import { signatureHeaders } from './sign.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
 import type { AttemptResult, FailureStreak } from './sql/record.ts';
 
-/** Concurrent attempts for prompt webhooks, which can have up to four attempts each. */
+/** Concurrent attempts for webhooks that respond promptly. Each can have up to four attempts at once. */
 const PROMPT_SLOTS = 256;
 /** Concurrent attempts for other webhooks (new, slow, failing), so that they never delay prompt webhooks. */
 const OTHER_SLOTS = CONNECTIONS_PER_ORIGIN - PROMPT_SLOTS;

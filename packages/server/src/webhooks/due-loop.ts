@@ -35,7 +35,7 @@ export abstract class DueLoop {
   }
 
   protected abstract readonly what: string;
-  /** @returns the time when the next row is due, or an earlier one; null if no row is pending */
+  /** @returns when the next row is due, or an earlier time; null if no row is pending */
   protected abstract nextAt(now: number): Promise<number | null>;
   /** Claims rows that are due, and calls {@link begin} for their attempts. @returns how many were claimed */
   protected abstract claim(now: number): Promise<number>;

@@ -17,7 +17,7 @@ export const RESPONSE_START_BYTES = 1024;
 const RESPONSE_READ_BYTES = 64 * 1024;
 /** Characters; a date has 29. */
 const RETRY_AFTER_LENGTH = 64;
-/** The maximum of concurrent attempts, so that webhooks on the same host do not delay each other. */
+/** Equals the limit of concurrent attempts, so that webhooks on the same host do not delay each other. */
 export const CONNECTIONS_PER_ORIGIN = 768;
 
 interface Attempt {

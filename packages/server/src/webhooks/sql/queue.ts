@@ -6,8 +6,9 @@ import { signingSecrets } from './webhooks.ts';
 
 /*
  * The row of a webhook controls its queue. `next_at` is when a delivery may be claimed; null if none is
- * pending. Claims and records lock the row until they commit, which limits concurrent attempts across nodes.
- * Storing mail never takes this lock: it inserts into `wakes`, which the next claim reads.
+ * pending. Claiming deliveries and recording results lock the row until the commit, so that the limit of
+ * concurrent attempts holds for all nodes together. Storing mail never takes this lock: it inserts into
+ * `wakes`, which the next claim reads.
  */
 
 type LeasedDelivery = Pick<DeliveryRecord, 'id' | 'eventId' | 'inboxId' | 'messageId' | 'createdAt'>;
@@ -30,7 +31,7 @@ export interface ClaimLimits {
   leaseMs: number;
 }
 
-/** Concurrent attempts for a prompt webhook. Other webhooks have one at a time. */
+/** Concurrent attempts for a webhook that responds promptly. Other webhooks have one at a time. */
 export const CONCURRENCY = 4;
 // Limits that keep a transaction short (a few milliseconds). The next claim continues.
 const WEBHOOKS_PER_CLAIM = 50;
@@ -41,7 +42,8 @@ export const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
 /**
- * Sets when webhooks can be claimed next. At the limit of concurrent attempts, a lease must end first.
+ * Sets when each webhook can be claimed next (`next_at`). If it has its maximum of running attempts, this is
+ * not before the first of their leases ends.
  * @param pauseMs SQL expression with columns of `webhooks`: milliseconds before the next claim
  */
 export async function reschedule(tx: Tx, ids: readonly string[], now: number, pauseMs = sql`0`) {

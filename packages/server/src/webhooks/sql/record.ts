@@ -25,7 +25,7 @@ export const PROMPT_MS = 2_000;
 
 const MAX_LOGGED = 100;
 
-/** Pause of a failing webhook, milliseconds. It grows with each failure, so that the queue is sent slowly. */
+/** Pause between attempts of a failing webhook, milliseconds. It grows with each failure in a row. */
 const PAUSE_MS = sql`case failed_attempts when 0 then 0
   else ${LEAST}(1000, 25 << cast(${LEAST}(failed_attempts - 1, 10) as integer)) end`;
 
@@ -55,7 +55,7 @@ async function updateDelivery(
   return true;
 }
 
-/** Logs an attempt, even if its lease was lost. @returns failures of the webhook; undefined if deleted */
+/** Logs an attempt, even if its lease was lost. @returns undefined if the webhook no longer exists */
 export const record = write(
   async (tx, result: AttemptResult, wall: number, schedule: number = wall) => {
     const { webhookId, attempt } = result;

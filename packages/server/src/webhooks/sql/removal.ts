@@ -43,7 +43,8 @@ export async function trimLog(tx: Tx, webhookId: string): Promise<void> {
 }
 
 /**
- * Removes about `limit` rows of one webhook, deleted or ended a day ago. Locking several could deadlock.
+ * Removes about `limit` rows of one webhook that is deleted or ended a day ago. To prevent deadlocks, only
+ * one webhook is locked.
  * @returns 0 if there is none; otherwise `limit`, because more rows may be left
  */
 export async function removeEndedWebhook(tx: Tx, limit: number, now: number): Promise<number> {

@@ -144,13 +144,13 @@ export const webhooks = {
     return { webhooks: rows.slice(0, limit).map(toWebhook), hasMore: rows.length > limit };
   }),
 
-  /** True for `enabled` resets failures; false cancels pending deliveries. @returns undefined if not live */
+  /** Enabling resets failures; disabling cancels pending deliveries. @returns undefined if it is not live */
   update: write(
     async (tx, accountId: string, webhookId: string, changes: UpdateWebhook, now: number) => {
       const { url, description, enabled } = changes;
       const note = description === undefined ? null : JSON.stringify(description);
       const on = sql`, enabled = 1, disabled_reason = null, failing_since = null, failed_attempts = 0, blocked_until = 0`;
-      // `next_at` 0 makes it due, so that the next claim cancels the pending deliveries.
+      // `next_at` 0 makes the webhook due, so that the next claim cancels its pending deliveries.
       const off = sql`, enabled = 0, disabled_reason = null, next_at = 0`;
       const row = await tx.first<WebhookRow>(
         sql`update webhooks set url = coalesce(${url ?? null}, url), description = coalesce(${note}, description)
