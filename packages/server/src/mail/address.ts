@@ -34,7 +34,7 @@ function readLocal(text: string): string | undefined {
   return quoted?.replaceAll(/\\(.)/g, '$1').normalize('NFC');
 }
 
-/** IPv4 or IPv6 (RFC 5321 section 4.1.3). The general form is rejected, because it has no registered tag. */
+/** IPv4 or IPv6 literals (RFC 5321 section 4.1.3). Others are rejected: no other type is registered. */
 function isAddressLiteral(inner: string): boolean {
   if (isIPv4(inner)) return true;
   return /^ipv6:[^%]*$/i.test(inner) && isIPv6(inner.slice('ipv6:'.length));

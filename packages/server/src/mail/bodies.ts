@@ -67,7 +67,7 @@ function isBody(part: Part, kind: BodyKind, hasBody: boolean): boolean {
   if (parent === null) return true;
   if (parent.type === 'multipart/alternative') return part.type === notationOf(parent, kind);
   if (part.filename === '' || parent.type === 'multipart/related') return true;
-  // A named or empty text part after the body is an attachment. The first part is a body even with a name.
+  // A part with a file name is a body only if it has content, and is the first part or follows no body.
   return part.bodyEnd > part.bodyStart && (!hasBody || parent.children[0] === part);
 }
 
@@ -100,7 +100,7 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/** Whether a part of a multipart/related is also a body, because the root has no body of this kind. */
+/** Whether a part beside the root of a multipart/related is a body. The root must have no body like it. */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);

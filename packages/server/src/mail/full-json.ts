@@ -10,7 +10,7 @@ export interface FullJson {
   attachmentsUrl: string;
 }
 
-/** Returns UTF-8 JSON. Strings are cut above {@link MAX_STRING_BYTES} in total, which sets `truncated`. */
+/** Returns UTF-8 JSON. Above {@link MAX_STRING_BYTES}, long strings are cut, and `truncated` is true. */
 export function fullJson(
   { content, index }: Pick<ParsedMail, 'content' | 'index'>,
   { head, attachmentsUrl }: FullJson,

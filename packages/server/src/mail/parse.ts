@@ -204,7 +204,7 @@ export function parseHeaderOnly(raw: Uint8Array, reason: string): ParsedMail {
   try {
     return readHeaderOnly(asBuffer(raw).subarray(0, HEADER_LOOK_BYTES), reason);
   } catch {
-    // The header parser has a defect, so the mail is stored without fields.
+    // The header parser failed, which is a defect. The mail is stored without fields.
     return readHeaderOnly(Buffer.alloc(0), reason);
   }
 }

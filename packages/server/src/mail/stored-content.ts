@@ -7,7 +7,7 @@ import { decodeAs } from './mime/charset.ts';
 import { readHeader } from './mime/header.ts';
 import { bodyBytes, type PartIndex, type PartRole } from './mime/part-index.ts';
 
-/* Stores content and part index, but not data that is cheap to decode from the raw source. */
+/* Content and part index are stored, except for data that is cheap to decode from the raw source. */
 
 /** For raw sources up to this size, HTML and headers are not stored, but decoded on demand. */
 export const MAX_DERIVED_BYTES = 64 * 1024;

@@ -5,7 +5,7 @@ import type { FromWorker, Operation, TaskResult, ToWorker, WorkerData } from './
 
 /** Jobs that are posted to a worker in advance, so that it never waits for the main thread. */
 const JOBS_PER_WORKER = 8;
-/** Total bytes of these jobs: 2 ms of work, or 10 ms at worst. A larger job is posted alone. */
+/** Bytes of the jobs that a worker has at once. They take 2 to 10 ms. A larger job is posted alone. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
 
 const DEFERRED_MS = 20;
@@ -180,7 +180,7 @@ export class ParsePool {
       if (thread === undefined) return;
       this.#remove(job);
       thread?.jobs.push(job);
-      // setImmediate runs after all sockets were read, so mails that arrive together share one message.
+      // setImmediate runs after all sockets were read. So mails that arrive together are posted together.
       if (thread?.outbox.push(job) === 1) setImmediate(() => this.#post(thread));
     }
     this.#isBehind = false;

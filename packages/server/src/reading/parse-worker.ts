@@ -93,8 +93,8 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
 const ITEMS_PER_LINE = 20;
 
 /**
- * Splits a JSON document into lines: first the document with an empty `array` field, then groups of its
- * items. The caller can yield to the event loop after each line.
+ * Splits a JSON document into lines. The first is the document with its field `array` empty, and the others
+ * are groups of the items of that field. The caller can yield to the event loop after each line.
  * @throws SyntaxError, or RangeError if the document is nested too deeply
  */
 function jsonLines(document: Uint8Array, array: string): string {

@@ -5,12 +5,12 @@ import type { Operation, ParsedBytes, Tasks } from './parse-worker.ts';
 
 /** Time limit of one mail. The largest ordinary mails take well under a second. */
 const PARSE_TIME_LIMIT_MS = 5_000;
-/** On a busy machine, a thread may have to wait 30 ms for the CPU. */
+/** A mail that takes longer is slow. On a busy machine, waiting for the CPU alone may take 30 ms. */
 const SLOW_PARSE_MS = 50;
 const SLOW_LARGE_PARSE_MS = 1_000;
 /** Heap limit of a parse worker. Results and long strings (see mail/mime/clean.ts) are outside the heap. */
 const PARSE_HEAP_MB = 256;
-/** An idle worker takes tens of MiB. */
+/** An idle worker ends after this time, because it takes tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
 /** A separate worker parses larger mails. A mail of this size takes 100 ms at worst. */
 const LARGE_MAIL_BYTES = 1024 * 1024;
@@ -33,7 +33,7 @@ export interface ParsingOptions {
   limits?: Partial<Pick<PoolLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
 }
 
-/** Jobs without an account share one flow, so together they get the share of one account. */
+/** Jobs without an account. Together they get the share of one account. */
 const OTHERS: Flow = ['others', ''];
 
 export class Parsing {

@@ -19,17 +19,17 @@ const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
 /**
- * Parsing and SMTP compete for the CPU. If mail arrives faster than it is parsed, up to this much waits until
- * no mail has arrived for QUIET_MS. Mail that a caller awaits never waits.
+ * Parsing and SMTP compete for the CPU. If mail arrives faster than it is parsed, up to this much is parsed
+ * only when no mail has arrived for QUIET_MS. Mail is not delayed if a caller awaits its content.
  */
 const MAX_BURST_MAILS = 10_000;
 const MAX_BURST_BYTES = 24 * 1024 * 1024;
 const QUIET_MS = 20;
-/** Pauses in which the node that received a mail may parse it. After the last one, this node parses it. */
+/** The node that received a mail has these pauses to parse it. After the last one, this node parses it. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
-/** Interval of searches for unparsed mails of nodes that have ended. */
+/** Interval of searches for mails that a node received but did not parse before it ended. */
 const LOOK_MS = 60_000;
-/** Delay of the second search. No node is parsing the mails that are still unparsed then. */
+/** Delay of the second search. Mails that both searches find were left by nodes that have ended. */
 const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
 const RESERVED = 500;
@@ -67,7 +67,7 @@ interface Deps {
   isShared: boolean;
 }
 
-/** Parses each accepted mail. SMTP replies do not wait. Call {@link ensure} before reading the content. */
+/** Parses accepted mails. SMTP replies do not wait for this. Call {@link ensure} before reading content. */
 export class Readings {
   readonly #deps: Deps;
   readonly #entries = new Map<number, Entry>();
@@ -165,7 +165,7 @@ export class Readings {
     };
   }
 
-  /** Resolves when each source is deleted or its parsed content is stored. */
+  /** Resolves when the parsed content of each source is stored, unless the source was deleted. */
   async ensure(sources: readonly number[]): Promise<void> {
     const unknown = new Set(sources.filter((source) => !this.#entries.has(source)));
     const left = unknown.size > 0 ? await this.#awaitOthers([...unknown]) : [];
@@ -181,7 +181,7 @@ export class Readings {
     if (!isShared) return store.readings.missing(sources);
     let left: UnreadSource[] = [];
     for (const pause of OTHER_NODE_MS) {
-      // Tests use the system clock too, because another process is working meanwhile.
+      // Tests use the system clock too: a fake clock does not control the other node's process.
       await systemClock.sleep(pause, this.#stopped.signal);
       if (this.#stopped.signal.aborted) throw unavailable('closed');
       const wanted = sources.filter((source) => !this.#entries.has(source));
@@ -191,7 +191,7 @@ export class Readings {
     return left;
   }
 
-  /** With a shared store, skips mails that the previous search did not find: a node may be parsing them. */
+  /** With a shared store, takes only mails that the previous search found too. Others may be in progress. */
   async #look(): Promise<void> {
     const before = this.#seen;
     const seen = new Set<number>();

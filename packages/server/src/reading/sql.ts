@@ -41,7 +41,7 @@ export interface ReadingOf extends Reading {
   size: number;
 }
 
-/** Rows per INSERT. A connection plans few statements, because there are few sizes. */
+/** Rows per INSERT. There are few sizes, so that a connection plans few different statements. */
 const SIZES = [64, 16, 4] as const;
 
 /** @param into a table with its columns @param ending constant SQL after the rows */
@@ -71,7 +71,7 @@ async function reserveSources(tx: Tx, count: number): Promise<number[]> {
     );
     return rows.map(({ seq }) => seq);
   }
-  // Before the first source, this row is missing. An upsert is impossible without a unique key.
+  // Before the first source, this row is missing. The table has no unique key, so an upsert is impossible.
   await tx.run(
     sql`insert into sqlite_sequence (name, seq) select 'sources', 0
       where not exists (select 1 from sqlite_sequence where name = 'sources')`,
@@ -134,7 +134,7 @@ async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
   return due.length;
 }
 
-/** Deletes the parsed content of sources. Delete the sources first: their deletion waits for `keep`. */
+/** Deletes the parsed content of sources. Call it after their deletion, which waits for a running `keep`. */
 async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
   await tx.run(sql`delete from readings where source_seq ${anyOf(seqs)}`);
   await endUnread(tx, seqs);
@@ -151,7 +151,7 @@ export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
   return Buffer.concat([...first, ...others].map(({ bytes }) => bytes));
 }
 
-/** Subtracts `times` (deleted messages by source) from the counts. @returns sources that are still used */
+/** Subtracts the number of deleted messages from the count of each source. @returns sources still in use */
 async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
   // A fixed lock order prevents deadlocks between concurrent transactions.
   const shared = await tx.all<{ seq: number; messages: number }>(
@@ -177,8 +177,8 @@ const ROWS_PER_PIECE = 16;
 /**
  * Deletes small sources that no message uses any more, and marks large ones for {@link freeParked}. Call it
  * once per transaction, as the last step: locking shared sources several times could deadlock.
- * @param released source numbers, one per deleted message, from `returning` of its `delete` (a row read
- * earlier may be gone)
+ * @param released the source of each deleted message, with repetitions. Take them from `delete … returning`:
+ * another transaction may delete a row after an earlier `select`
  */
 export async function releaseSources(tx: Tx, released: readonly number[]): Promise<void> {
   if (released.length === 0) return;
@@ -200,7 +200,7 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
   );
 }
 
-/** Deletes about `limit` rows of sources to delete. @returns the count; below `limit` if none is left */
+/** Deletes about `limit` rows of marked sources. @returns how many, roughly; below `limit` if none is left */
 export async function freeParked(tx: Tx, limit: number): Promise<number> {
   const most = Math.ceil(limit / ROWS_PER_PIECE);
   // Locked, because a concurrent call would count too few pieces and delete a source before its last piece.
@@ -239,7 +239,7 @@ async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
     tx,
     readings.filter(({ source }) => there.has(source)),
   );
-  // Only sources that were found. A source that was committed after the query is still unparsed.
+  // Only for sources that the query found: one that was committed later has no parsed content yet.
   return endUnread(tx, [...there]);
 }
 

@@ -1,4 +1,4 @@
-/** Longer names are not typing errors, and the comparison takes length × length. */
+/** Longer names are not typing errors. The time of a comparison grows with the square of the length. */
 const MAX_NAME_LENGTH = 64;
 const MAX_ERRORS = 3;
 const MAX_ERROR_SHARE = 0.4;
@@ -64,7 +64,7 @@ function rank(given: string, known: string): number {
   return hasSameStart ? 300 + errors : Number.POSITIVE_INFINITY;
 }
 
-/** The most similar known name, or the first of several. Callers remove a prefix that all names share. */
+/** The most similar known name; the first of equally similar ones. Callers remove prefixes that all share. */
 export function nearest(given: string, known: Iterable<string>): string | undefined {
   if (given.length > MAX_NAME_LENGTH) return undefined;
   let best: string | undefined;

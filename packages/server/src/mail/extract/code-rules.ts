@@ -24,7 +24,7 @@ import { PURPOSES } from './link-words.ts';
 
 /** Characters before a candidate that are searched for its announcement. */
 const REACH = 240;
-/** Words before a candidate that are searched. OTHER is for words that name another kind of number. */
+/** Numbers of words near a candidate that are searched. OTHER: for words that name another kind of number. */
 const REACH_WORDS = 14;
 const REACH_WORDS_OF_LINE = 40;
 const REACH_WORDS_LOOSE = 3;
@@ -36,16 +36,16 @@ const REACH_WORDS_KEY = 4;
 const REACH_WORDS_OBJECT = 5;
 const WORDS_TO_SUBJECT = 5;
 const WORDS_NEAR = 7;
-/** Number of words that may label another number instead of the candidate. It includes that number. */
+/** Words that are skipped if there is another number before the candidate: that number and its label. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 const SOMETHING_ELSE = -1;
 const HINT = 60;
-/** Points that a loose shape needs if only a colon or "is" follows its announcement. */
+/** Points that a `loose` candidate needs if only a colon or "is" separates it from its announcement. */
 const SURE_ENOUGH = 85;
-/** Points that are needed if other words follow the announcement, or for a chain of words. */
+/** Points that a `loose` candidate needs after other words, and that a chain of words always needs. */
 const SURE_IN_SENTENCE = 97;
-/** In mail of a checkout, a shorter number is a coupon, unless the text mentions verification. */
+/** In mail about a purchase, a shorter number is a coupon, unless the text mentions verification. */
 const MIN_CHECKOUT_DIGITS = 6;
 
 const LONG_NUMBER = /^\d{4,}$/;
@@ -113,7 +113,7 @@ export const hasPurpose = (text: string): boolean => PURPOSES.some((purpose) => 
 export const hasWord = (text: string, test: (kind: WordKind, word: string) => boolean): boolean =>
   wordsOf(text).some((word) => test(kindOfWord(word), word));
 
-/** Matches "Enter 4821", "geben Sie bitte 4821 ein" and "enter the number". */
+/** Whether a word like "enter" is near the end, as before the number in "Geben Sie bitte 4821 ein". */
 const isEntered = (words: readonly string[]): boolean =>
   kindsOf(words.slice(-REACH_WORDS_ENTER)).includes('enter');
 export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
@@ -193,7 +193,7 @@ function namesOther(words: readonly string[], at: number): boolean {
   if (isOther(kind)) return true;
   if (kind !== 'label' && kind !== 'number') return false;
   if (isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)))) return false;
-  // Near "enter", a label does not name another number: "on the page, enter", "the number to enter".
+  // A label near "enter" does not label another number: "on the page, enter", "the number to enter".
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 
@@ -239,7 +239,7 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   return isNamed || EXPIRED.test(after);
 }
 
-/** Returns a low score if the number cannot be a code, whatever its announcement; else undefined. */
+/** Returns a low score if the number cannot be a code, even if it is announced as one; else undefined. */
 function refusal(setting: Setting): number | undefined {
   const { alone, direct, sentence, after, sentenceWords, kindsBefore, kindsAfter, candidate } = setting;
   const { shape, value } = candidate;
@@ -262,7 +262,7 @@ export interface MailFacts {
   isAboutAccess: () => boolean;
 }
 
-/** Whether other evidence suggests a code without an announcement. Used only for unambiguous shapes. */
+/** Whether other facts suggest that a number is a code although nothing announces it. */
 function isHinted(setting: Setting, { subjectSaysCode, isPointedAt, isAboutAccess }: MailFacts): boolean {
   const { alone, direct, sentence, after, following } = setting;
   return (

@@ -4,7 +4,7 @@ import WORD_RULES from './code-words.json' with { type: 'json' };
  * What a word says about the number near it. `code-words.json` lists patterns of whole words in lower case,
  * by effect, reason and language (ISO 639-1):
  * - `promo`: the sentence is advertising, and its code is the same for every recipient;
- * - `cart`: like `promo` if the code has letters; a number at a checkout may authorise a payment;
+ * - `cart`: like `promo`, but only if the code has letters. A number may authorise a payment;
  * - `other`: the number is not a code, even if a code word is next to this word ("order code");
  * - `label`: the number after it is not a code, except in "SMS code" or "the code on this page";
  * - `stale`: the code is from an earlier mail;

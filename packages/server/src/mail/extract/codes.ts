@@ -96,7 +96,7 @@ interface Mail extends MailFacts {
 function read(given: string, mail: Mail): Found[] {
   const text = asTyped(given.slice(0, MAX_READ));
   if (!/\d|[A-Z]{3}|-[a-z]{3,12}-/.test(text)) return [];
-  // Blanks of the same length keep offsets valid.
+  // Links are replaced by blanks of the same length, so that offsets stay valid.
   const unlinked = text.replace(LINK, (link) => ' '.repeat(link.length));
   const candidates = candidatesOf(unlinked);
   if (candidates.length === 0) return [];
@@ -115,7 +115,7 @@ function read(given: string, mail: Mail): Found[] {
 
 const hasLetters = ({ value }: Candidate): boolean => /[A-Z]/i.test(value);
 
-/** Whether the code only labels a record ("test code 10231"), because nothing says that it gives access. */
+/** Whether a code like "test code 10231" only identifies something: no words say that it gives access. */
 function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
   if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
@@ -187,7 +187,7 @@ export function findCodes(
   return best(all);
 }
 
-/** Merges equal values. If one occurrence is not a code, the value is dropped; repetition adds points. */
+/** Merges equal values. Repetition adds points, but if one of them is not a code, the value is dropped. */
 function best(found: readonly Found[]): MailCode[] {
   const byValue = new Map<string, Found>();
   for (const one of found) {

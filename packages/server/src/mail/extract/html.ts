@@ -37,7 +37,7 @@ const TAB = 2;
 const LINE = 3;
 const BREAKS = ['', ' ', '\t', '\n'];
 
-/** Collects visible text and links. Counts nested tags of one name to find the end of a hidden element. */
+/** Collects visible text and links. To find the end of a hidden element, counts nested tags of its name. */
 class PageReader extends TagReader {
   words = '';
   readonly anchors: HtmlAnchor[] = [];
@@ -131,7 +131,7 @@ class PageReader extends TagReader {
     const blankAfter = text.endsWith(' ');
     const written = between + text.slice(from, blankAfter ? -1 : undefined);
     this.words += written;
-    // The text of an anchor is collected separately, because slicing `words` would copy it for every link.
+    // The text of an anchor is collected separately: a slice of `words` would copy all of it for each link.
     if (this.anchor !== undefined && this.anchorWords.length < MAX_ANCHOR_TEXT) this.anchorWords += written;
     this.pendingBreak = blankAfter ? SPACE : 0;
   }
@@ -152,7 +152,7 @@ const asBrowsersRead = (href: string): string =>
   href.replace(/[\t\n\r]+/g, '').replace(/^[\0- ]+|(?<![\0- ])[\0- ]+$/g, '');
 
 function fold(text: string): string {
-  // Fast path: for a page full of "<" or entities, the tokenizer passes single characters.
+  // Fast path for single characters. If a page is full of "<" or entities, the tokenizer passes mostly these.
   if (text.length === 1 && text > ' ' && text <= '~') return text;
   return foldBlanks(withoutInvisible(text));
 }
@@ -167,7 +167,7 @@ export const textOfPage = ({ words }: HtmlReading): string => clean(cut(words, M
 
 const MAX_COMPARED = 256 * 1024;
 const MAX_LINE = 2_048;
-/** Characters that are compared for one page, which takes a few milliseconds. Further lines are kept. */
+/** Limit of compared characters, which take a few milliseconds. Lines beyond it are returned uncompared. */
 const MAX_SEARCHED = 2 * 1024 * 1024;
 
 export function wordsOnlyInPage(text: string, page: string): string | null {

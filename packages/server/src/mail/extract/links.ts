@@ -27,7 +27,7 @@ const MAX_HREF_JUDGED = 1_000;
 /** A link text that is a file name says nothing about the purpose. */
 const FILE_PATH = /^[\w@-]+(?:\/[\w@.-]+)+$/;
 
-/** Also matches directly after a word, because the URL begins at the scheme. */
+/** Also matches directly after a word: in "seehttps://a.test", the URL begins at "https". */
 const WEB_SCHEME = /https?$/i;
 /** Other schemes than HTTP, such as `acme` in an app link (RFC 3986 section 3.1). */
 const APP_SCHEME = /(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,31}$/i;
@@ -36,8 +36,9 @@ const MAX_SCHEME = 33;
 const NO_APP =
   /^(?:jdbc|odbc|postgres|[a-z+]*sql\w*|mongodb|redis|rediss|amqps?|ldaps?|smtps?|imaps?|pop3s?|s?ftps?|ssh|git|svn|rsync|s3|gs|wss?|tcp|udp|tls|unix|docker|npm|pkg|file|data|javascript|vbscript|about|blob|chrome|resource|view-source)\b/i;
 /**
- * A URL after its scheme, without direction marks (RFC 3987 section 4.1) and Markdown's `](`. Letters of
- * scripts without spaces are included only after a separator (`/wiki/日本`): text may directly follow a URL.
+ * The part of a URL after its scheme. Direction marks (RFC 3987 section 4.1) and Markdown's `](` end it.
+ * In scripts without spaces, text may directly follow a URL. So letters of these scripts belong to the URL
+ * only after a separator: `/wiki/日本`.
  */
 const ADDRESS =
   /(?:[^\s\]<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\](?!\()|(?<![a-z0-9)\]}.,;:!?])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
@@ -51,7 +52,7 @@ const GENERIC =
 
 const SENTENCE_END = /\n|[.!?](?=\s)|[。！？]/;
 
-/** The target of a Markdown link `[text](URL)`, which ends at an unmatched `)`. */
+/** The target of a Markdown link `[text](URL)`. It ends at the first `)` that has no `(` in the target. */
 const TARGET = /^[^()]*(?:\([^()]*\)[^()]*)*/;
 
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };

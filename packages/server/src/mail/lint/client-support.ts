@@ -68,7 +68,7 @@ class FeatureReader extends TagReader {
       const property = declaration.slice(0, colon).trim();
       const value = declaration.slice(colon + 1).trim();
       this.use(`value:${property}:${value}`, place);
-      // Initial values, and positions without effect, work without support.
+      // Clients need not support these values: they are initial values or have no effect.
       if (!/^(?:static|relative|initial|auto|0|none|normal)\b/.test(value))
         this.use(`property:${property}`, place);
       for (const [, name] of value.matchAll(/(?<![a-z-])([a-z-]{1,30})\(/g))

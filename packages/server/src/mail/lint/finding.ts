@@ -28,7 +28,7 @@ export interface Case {
   where: string | null;
 }
 
-/** Returns one item per problem: a place (null if it has none), or a case with its own message. */
+/** Returns one item per problem: its place, null if it has no place, or a `Case` with its own message. */
 export type Check = (mail: LintedMail, rule: string) => readonly (string | null | Case)[];
 
 export type Rule = readonly [

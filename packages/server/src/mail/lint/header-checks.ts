@@ -79,7 +79,7 @@ export function noOneClickUnsubscribe({ mail: { content } }: LintedMail): string
 const fieldOf = ({ headers }: MailContent, key: string): string =>
   headers.find(({ name }) => name.toLowerCase() === key)?.value.trim() ?? '';
 
-/** Whether this is mail to subscribers, not an automatic message (RFC 3834), a reply or requested mail. */
+/** True for mail to subscribers; false for automatic messages (RFC 3834), replies and requested mail. */
 function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const isAutomatic = !/^(?:no\b.*)?$/i.test(fieldOf(content, 'auto-submitted'));
   if (/^(?:bulk|list)$/i.test(fieldOf(content, 'precedence')) && !isAutomatic) return true;
@@ -90,7 +90,7 @@ function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   );
 }
 
-/** Whether the recipient requested the mail. Newsletters may have a sign-in link, but not as first link. */
+/** Whether the recipient requested the mail. In newsletters, a sign-in link is never the first link. */
 const isAskedFor = ({ links }: MailContent, { codes }: MailSummary): boolean =>
   codes.length > 0 ||
   links[0]?.kind === 'sign-in' ||

@@ -12,7 +12,7 @@ interface Open {
   size: number | null;
   isBold: boolean;
   isSmallByNature: boolean;
-  /** What the content must have: a name (links, buttons) or a header cell (tables without a role). */
+  /** What the element must contain. A link or button needs a name, a table without a role a header cell. */
   asked: { rule: 'layout-table-role' | 'link-name' | 'button-name'; place: string; isMet: boolean } | null;
 }
 

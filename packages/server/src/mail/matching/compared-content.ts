@@ -4,7 +4,7 @@ import { changePieces, withoutInvisible } from '../mime/clean.ts';
 
 const WHITE_SPACE = /[^\S ]\s*| \s+/g;
 
-/** Normalization takes quadratic time for a run of marks, so long runs are split (UAX #15 section 13). */
+/** Normalization takes quadratic time for a run of combining marks, so long runs are split (UAX #15). */
 const MANY_MARKS = /\p{M}{30}/gu;
 
 const NOT_ASCII = /[^\0-\x7f]/;

@@ -2,7 +2,7 @@ import type { MailAddress, MailLink, MailSummary } from '../mail.ts';
 import { withoutInvisible } from '../mime/clean.ts';
 import { type ComparedContent, fold, type LinkFilter } from './compared-content.ts';
 
-/** All given conditions must hold. Text is a substring, compared after {@link fold}. */
+/** All given conditions must hold. A text must occur in the field. Both are compared after {@link fold}. */
 export interface Filters {
   from?: string | undefined;
   to?: string | undefined;

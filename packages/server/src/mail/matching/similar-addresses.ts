@@ -6,7 +6,7 @@ const SHORT_NAME = 6;
 
 /** The address is in lower case and without a tag. */
 export interface WantedAddress {
-  /** A catch-all compares only the domain. The sink takes all other mail, so no mail is intended for it. */
+  /** For a catch-all, only domains are compared. The sink takes all other mail, so no address is like it. */
   kind: 'address' | 'catch-all' | 'sink';
   address: string;
   domain: string;
@@ -62,7 +62,7 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** Letters of the local part without tag, as a bit set; undefined if only parseAddress can read `path`. */
+/** Letters of the local part without its tag, as a bit set; undefined if quoted, bracketed or not ASCII. */
 function letterSetOf(path: string): number | undefined {
   let letters = 0;
   for (let i = 0; i < path.length; i++) {
@@ -86,7 +86,7 @@ export interface Found {
 /** @param lines one per mail: epoch milliseconds, a space, and the recipient or a JSON array of recipients */
 export function findSimilar(lines: string, wanted: WantedAddress, maxOthers: number): Found[] {
   const own = letterSetOf(wanted.address);
-  // Each typing error changes at most two letters, and a tagged name has all letters of the name.
+  // Each typing error changes at most two letters. A name with an appended tag has all letters of the name.
   const mayBe = (letters: number | undefined): boolean =>
     wanted.kind === 'catch-all' ||
     own === undefined ||

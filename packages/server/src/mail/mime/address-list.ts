@@ -6,7 +6,8 @@ import { decodeHeaderText } from './encoded-words.ts';
 
 /*
  * Parses RFC 5322 section 3.4 with obsolete and malformed forms, in linear time. Text in quoted strings,
- * comments and encoded words never becomes an address, except for an encoded word that has a whole mailbox.
+ * comments and encoded words never becomes an address. The only exception is an encoded word that contains
+ * a whole mailbox.
  */
 
 /** A longer field is cut. The 100 mailboxes that are kept need a tenth of this. */
@@ -107,7 +108,7 @@ function tokensOf(text: string): Token[] {
   return tokens;
 }
 
-/** The range inside the innermost angle brackets. An unclosed one ends at its first comma or semicolon. */
+/** The range inside the innermost angle brackets. Without a ">", it ends at the first comma or semicolon. */
 function bracketRange(tokens: readonly Token[], from: number): { start: number; end: number; next: number } {
   let start = from;
   let comma = -1;

@@ -24,11 +24,11 @@ function rareCharset(name: string): CharsetDecoder | undefined {
 const ESC = '\x1b';
 const SPACE = 0x20;
 
-// Decoders are reused: a header can have 100,000 encoded words, and a new decoder costs more than one word.
+// Decoders are reused: creating one takes longer than decoding a word, and a header can have 100,000 words.
 const EUC_KR = new TextDecoder('euc-kr');
 const GBK = new TextDecoder('gbk');
 
-/** Decodes UTF-7 (RFC 2152), because iconv-lite takes 40 times as long for text with many shifts. */
+/** Decodes UTF-7 (RFC 2152). iconv-lite is not used: it takes 40 times as long for text with many shifts. */
 const decodeUtf7: CharsetDecoder = (bytes) =>
   bytes.toString('latin1').replace(/\+([A-Za-z0-9+/]*)-?/g, (whole, digits: string) => {
     if (digits === '') return whole === '+-' ? '+' : whole;
@@ -95,7 +95,7 @@ const ALIASES: ReadonlyMap<string, string> = new Map(
 
 const decoders = new Map<string, CharsetDecoder>();
 const MAX_NAME = 40;
-/** Unknown names in the current mail. A look-up takes 30 µs, and a header can have 100,000 names. */
+/** Caches the unknown charsets of a mail: a look-up takes 30 µs, and a header can have 100,000 names. */
 const unknown = new Set<string>();
 const MAX_UNKNOWN = 100;
 
@@ -107,7 +107,7 @@ export function decodeCharset(bytes: Uint8Array, declared: string): string {
   return decodeAs(bytes, charsetOf(bytes, declared, false));
 }
 
-/** The declared charset if known, else a detected one. @param isPage true for HTML, which may declare one */
+/** The declared charset if known, else a detected one. @param isPage true for HTML, which may name one */
 export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean): string {
   if (declared === 'utf-8' || (decoders.has(declared) && !isSevenBit(declared))) return declared;
   const name = declared.trim().toLowerCase();
@@ -166,7 +166,7 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
   );
 }
 
-/** Removes each escape sequence that another one follows, because TextDecoder treats it as an error. */
+/** Removes each escape sequence that is directly followed by another: TextDecoder would report an error. */
 function withoutEmptyStretches(bytes: Buffer): Buffer {
   const pieces = bytes.toString('latin1').split(ESC);
   const kept = pieces.filter((piece, at) => piece.length !== 2 || at === 0 || at === pieces.length - 1);
@@ -183,7 +183,7 @@ function platformDecoder(name: string): CharsetDecoder | undefined {
   }
 }
 
-/** The byte order mark decides, else the position of zero bytes, else the text is little-endian. */
+/** Without a byte order mark, zero bytes decide: if they mostly come first, the text is big-endian. */
 function decodeUtf16(bytes: Buffer): string {
   const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff;
   const isMarked = isBigEndian || (bytes[0] === 0xff && bytes[1] === 0xfe);

@@ -10,7 +10,7 @@ export function withoutInvisible(text: string): string {
 }
 
 const PIECE_CHARACTERS = 64 * 1024;
-/** Texts are split before white space, because no replacement matches across such a point. */
+/** Texts are split before white space: no pattern of a caller matches across such a point. */
 const BLANK_BEGINS = /(?<=\S)\s/;
 
 function endOfPiece(text: string, at: number): number {

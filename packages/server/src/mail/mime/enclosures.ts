@@ -5,7 +5,7 @@ const BACKSLASH = 0x5c;
 /** Finds the end of quoted strings, comments and domain literals in a header field (RFC 5322 section 3.2). */
 export class Enclosures {
   readonly #text: string;
-  /** Opening characters that are never closed. Later ones are plain text, which keeps the time linear. */
+  /** Opening characters whose end was not found. It is not searched for again, so the time stays linear. */
   #unclosed = '';
 
   constructor(text: string) {
@@ -13,7 +13,7 @@ export class Enclosures {
   }
 
   /**
-   * Comments nest. A backslash escapes in strings and comments.
+   * Comments may be nested. In strings and comments, a backslash escapes the next character.
    * @returns the offset after the closing character; -1 if nothing is enclosed at `start`
    */
   endOf(start: number): number {

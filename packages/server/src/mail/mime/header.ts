@@ -18,7 +18,7 @@ const FIELD_PREFIXES = /^(?:x|content|list|arc|resent|dkim|authentication|receiv
 export interface FieldRange {
   name: string;
   key: string;
-  /** Offsets in the raw source. `[valueStart, end)` includes folds, but not the final line break. */
+  /** Offsets in the raw source. `[valueStart, end)` has all folded lines, but not the final line break. */
   valueStart: number;
   end: number;
 }
@@ -40,12 +40,12 @@ const SPACE = 0x20;
 const COMMA = 0x2c;
 const SEMICOLON = 0x3b;
 
-/** Bytes of a line that the patterns below see, which is more than any field name needs. */
+/** The patterns below get this many bytes of a line, which is more than any field name needs. */
 const LINE_START = 200;
 /** A byte order mark may precede the first field. No real field name contains "=". */
 const FIELD = /^(?:\xef\xbb\xbf)?([!-9;<>-~]+)[ \t]*:(?!\/\/)/;
 const MAILBOX_LINE = /^>?From (?:\S+@\S|\S+ +[A-Z][a-z]{2},? .*\b\d\d:\d\d\b)/;
-/** A parameter such as `boundary="b"` on a line without its leading blank. */
+/** A line such as `boundary="b"`: a parameter that has lost its leading blank. */
 const PARAMETER_LINE = /^[a-z0-9*-]+\s*=/i;
 const BROKEN_FIELD = /^[^\s:]{1,64}\s*:(?!\/\/)/;
 const TRACE = /^(?:received|return-path)$/;
@@ -90,7 +90,7 @@ export function readHeader(source: Buffer, start = 0): HeaderRange {
   const fields: FieldRange[] = [];
   const keys = new Set<string>();
   let isCut = false;
-  /** The field that folded lines continue; undefined after a broken line, whose folded lines are dropped. */
+  /** The field to which folded lines belong. Undefined after an invalid line, to ignore its folded lines. */
   let open: FieldRange | undefined;
   /** True until a field is read that is not a trace field. Relays put trace fields at the top. */
   let hasOnlyTrace = true;
@@ -127,7 +127,7 @@ export function readHeader(source: Buffer, start = 0): HeaderRange {
   return { fields, bodyStart: at, isCut };
 }
 
-/** Whether the line is a fold that lost its blank: a parameter, a list item or the last header line. */
+/** Whether a folded line has lost its leading blank: a parameter, a list item or the last header line. */
 function isLostFold(
   source: Buffer,
   { text, next }: Line,

@@ -5,7 +5,7 @@ import { decodeEscapes } from './transfer-encoding.ts';
 
 /* Parses Content-Type and Content-Disposition (RFC 2045 section 5.1, RFC 2183, RFC 2231). */
 
-/** File names have up to 60 pieces. Without a limit, a mail could have 100,000 parameters. */
+/** A long file name may take 60 parameters. Without a limit, a mail could have 100,000. */
 export const MAX_PARAMETERS = 200;
 export const MAX_STRUCTURED_BYTES = 64 * 1024;
 
@@ -19,7 +19,7 @@ export interface Structured {
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 const PLAIN = /^[\w/+.-]*$/;
 const NONE: ReadonlyMap<string, string> = new Map();
-/** The start of a parameter after a blank or a comma, where the semicolon is missing. */
+/** The start of a parameter that follows a blank or a comma instead of a semicolon. */
 const NEXT_PARAMETER =
   /(?:boundary|charset|name|filename|type|format|delsp|method|start|protocol|report-type|size)\*?\d*\*?[ \t]*=/iy;
 const EXTENDED_NAME = /^([^*]+)\*(?:(\d{1,4})(\*)?)?$/;
@@ -105,7 +105,7 @@ class StructuredScan {
     return value.includes('\\') ? value.replace(/\\(["\\])/g, '$1') : value;
   }
 
-  /** Ends at a semicolon, or before a parameter whose semicolon is missing. Drops a comment after a blank. */
+  /** Reads up to a semicolon, or up to a parameter that has none before it. Drops comments after blanks. */
   #token(): string {
     const text = this.#text;
     let value = '';

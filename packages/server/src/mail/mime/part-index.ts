@@ -19,7 +19,7 @@ export interface IndexedPart extends BodyRange {
   type: string;
   /** Charset of text or HTML, detected if necessary; '' for other parts. */
   charset: string;
-  /** In lower case. Attachments lack this and the next two fields, which are in the list of attachments. */
+  /** In lower case. For attachments, this and the next two fields are only in the list of attachments. */
   disposition?: string | undefined;
   filename?: string | undefined;
   contentId?: string | undefined;

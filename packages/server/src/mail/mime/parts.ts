@@ -55,7 +55,7 @@ export const readParts = (source: Buffer): Parts => new PartScan(source).run();
 
 interface OpenPart {
   part: Part;
-  /** One character per byte, without trailing blanks (relays add some); '' if no delimiter is expected. */
+  /** One character per byte. Trailing blanks are removed: relays add some. '' if no delimiter is expected. */
   boundary: string;
 }
 

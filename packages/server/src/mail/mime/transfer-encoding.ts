@@ -121,10 +121,10 @@ function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
   return end > start && bytes[end - 1] === CR ? end - 1 : end;
 }
 
-/** Limit of the zeros that replace lost trailing blanks, because one character can stand for 45 zeros. */
+/** Limit of zero bytes that replace lost blanks in uuencode. A line of one character can add 45 of them. */
 export const MAX_FILLED_BYTES = 1024 * 1024;
 
-/** A character code minus this value is six bits. The first character of a line is the line's length. */
+/** The code of a character minus this value is six bits. The first six bits of a line are its length. */
 const UU_ZERO = 0x20;
 const UU_BEGIN_WITHIN = 4_096;
 const UU_LINE = /^begin [0-7]{3,4} .*$/m;

@@ -9,9 +9,9 @@ import { readBodies } from '../parse.ts';
  * policy blocks.
  */
 
-/** Characters that are shown. Images in `data:` URIs need megabytes; each MB takes up to 100 ms. */
+/** Limit of shown characters. Images in `data:` URIs need megabytes, and each MB takes 100 ms. */
 const MAX_LENGTH = 4 * 1024 * 1024;
-/** Characters. Only many short `cid:` references or escaped characters make a page longer than its source. */
+/** Maximum characters of a page. It exceeds its source if `cid:` URLs and escaped characters get longer. */
 export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
 
 export interface PreviewPage {
@@ -132,7 +132,7 @@ function doctypeEnd(html: string): number {
   return html.indexOf('>', at) + 1;
 }
 
-/** The note is at the beginning. At the end, an element that was cut open could hide it. */
+/** The note is at the beginning. At the end, an element without its end tag could hide it. */
 const CUT_NOTE =
   '<p style="all:initial;display:block;font:14px/1.4 system-ui,sans-serif;padding:8px 16px;background:#fff3c4;color:#333">Only the first 4 MiB of this message are shown. Read the rest in the view “Source”, or download the message.</p>';
 

@@ -6,9 +6,9 @@ import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
 import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../../memory.ts';
 import type { CheckerData, FromChecker, ToChecker } from './worker.ts';
 
-/** Time limit of one check, which delays parsing. Name servers usually reply in a fraction of this time. */
+/** Time limit of a check. A parsed mail is stored only after it. Name servers usually reply much faster. */
 export const CHECK_TIME_LIMIT_MS = 2_000;
-/** For this last part of CHECK_TIME_LIMIT_MS, the thread returns what it has found so far. */
+/** This long before CHECK_TIME_LIMIT_MS, the thread is asked to return what it has found so far. */
 export const HURRY_MS = 200;
 /** Limit of concurrent checks, which mostly wait for name servers. Above it, the result is `temperror`. */
 const MAX_CHECKS = 200;
@@ -20,7 +20,7 @@ const MAX_BYTES = 64 * 1024 * 1024;
 export const MAX_BYTES_PER_SOURCE = 24 * 1024 * 1024;
 /** JavaScript heap of the thread, MiB. Libraries take 20, and the DNS cache takes a few. */
 const HEAP_MB = 96;
-/** An idle thread holds tens of MiB. */
+/** An idle thread ends after this time, because it holds tens of MiB. */
 const IDLE_MS = 60_000;
 
 const NOT_IN_TIME: MailAuthentication = { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror' };
@@ -74,7 +74,7 @@ export class Authenticator {
   /**
    * Checks a sender by SPF, DKIM and DMARC. After {@link CHECK_TIME_LIMIT_MS}, missing results are
    * `temperror`. Never rejects.
-   * @param received must stay unchanged until the call resolves; our Received line makes no difference
+   * @param received the mail, with or without our Received line. Do not change it until the call resolves
    * @returns null for mail from this machine
    */
   async check(envelope: MailEnvelope, received: Uint8Array): Promise<MailAuthentication | null> {

@@ -15,7 +15,7 @@ const MAX_HEADER_LINES = 1_000;
 const MAX_SIGNATURES = 10;
 /** Limit of each field that the libraries parse. A 4,096-bit signature has less than 2 KiB. */
 const MAX_FIELD_BYTES = 4 * 1024;
-/** The library takes quadratic time for white space (60 KB took 1.4 s). Folding needs three characters. */
+/** The library takes quadratic time for white space: 1.4 s for 60 KB. Folding needs three characters. */
 const TOO_MUCH_SPACE = /[ \t\r\n]{64}/;
 const TAKEN_APART = /^(?:(dkim-signature)|from)[ \t]*:/i;
 /** A body is hashed in pieces, so that a large body does not block other checks. */
@@ -42,8 +42,8 @@ export interface CheckedMail {
 
 /**
  * Checks the sender by SPF, DKIM and DMARC. Never rejects. `temperror` means that a result could not be
- * determined. DKIM and DMARC are `permerror` if the mail exceeds a limit, and DMARC also without a clear
- * author.
+ * determined. If the mail exceeds a limit, DKIM and DMARC are `permerror`. If it has no clear author, only
+ * DMARC is `permerror`.
  * @param over aborted at the time limit of the mail
  */
 export async function authenticateMail(
