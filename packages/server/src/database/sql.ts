@@ -52,7 +52,7 @@ export const perEngine = (texts: Readonly<Record<Engine, string | Sql>>): PerEng
   return new PerEngine({ sqlite: toSql(texts.sqlite), postgres: toSql(texts.postgres) });
 };
 
-/** The database's clock, on which all nodes agree, epoch milliseconds. SQLite has one node, so it is `now`. */
+/** The database's clock, on which all nodes agree (epoch ms). SQLite has one node, so `now` is enough. */
 export const databaseTime = (now: number | null): PerEngine =>
   perEngine({
     sqlite: sql`${now}`,
@@ -103,7 +103,7 @@ interface Known {
   constants: readonly Piece[];
 }
 
-/** Compiled queries. `single`: SQLite queries whose lists have one value each, since `=` is twice as fast. */
+/** Compiled queries. `single`: for SQLite, lists of one value use `=`, which is twice as fast. */
 const known: Readonly<Record<Engine | 'single', WeakMap<readonly string[], Known>>> = {
   sqlite: new WeakMap(),
   single: new WeakMap(),
@@ -203,16 +203,16 @@ export async function together<T extends readonly unknown[]>(
   return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
 }
 
-/** Runs `work`, and again after a deadlock or a full disk. On SQLite, `step` waits for all queued calls. */
+/** Runs `work`, and again after a deadlock or a full disk. On SQLite, `step` runs after all queued calls. */
 export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step' | 'relaxed') => Promise<T>;
 
-/** `written`: the last statements, whose results are not needed, so COMMIT is sent without waiting for them. */
+/** `written`: the last statements. COMMIT is sent without waiting for their results, which are not needed. */
 export interface Flight<T> {
   result: T;
   written: Promise<unknown>;
 }
 
-/** As {@link Transaction}, in fewer round trips: BEGIN is sent with the first statements, COMMIT with the last. */
+/** A transaction with fewer round trips: BEGIN is sent with the first statements, COMMIT with the last. */
 export type Flights = <T>(work: (tx: Tx) => Promise<Flight<T>>) => Promise<T>;
 
 export interface Kit {
@@ -235,11 +235,11 @@ export interface Traits {
   mayUseReserve?: true;
   /** The operation changes no inbox, address or owner except by adding messages. */
   keepsInboxes?: true;
-  /** A crash of the machine may lose the commit, because the data can be recreated. */
+  /** The commit may be lost in a crash of the machine, because the data can be recreated. */
   relaxed?: true;
 }
 
-/** Places (`receivedAt` or `accountOrder`), excluding both ends. The engines do not support Infinity. */
+/** A range of `receivedAt` or `accountOrder`, excluding both ends. The databases do not support Infinity. */
 export interface Range {
   after: number;
   before: number;
@@ -255,7 +255,7 @@ export interface Unread {
   readonly before: number;
 }
 
-/** @param rows of one page; `size` is null for unparsed mails @param placeOf for rows of a {@link Range} */
+/** @param rows a page; `size` is null for unparsed mails @param placeOf the position of a row in its range */
 export function unreadOf<Row extends { source: number; size: number | null }>(
   rows: readonly Row[],
   placeOf: (row: Row) => number = () => 0,
@@ -270,10 +270,10 @@ const isUnread = (result: unknown): result is Unread =>
 const isRange = (arg: unknown): boolean =>
   typeof arg === 'object' && arg !== null && 'after' in arg && 'limit' in arg;
 
-/** Limit of repeated calls. Each is needed only if messages were deleted and older ones took their places. */
+/** Limit of repeated calls. A further call is needed only if messages of the page were deleted meanwhile. */
 const MAX_ROUNDS = 1_000;
 
-/** Repeats an operation while it needs unparsed mails. @param read resolves if they are parsed or deleted */
+/** Calls an operation until the mails that it needs are parsed. @param read parses them, unless deleted */
 export async function callRead(
   call: (args: readonly unknown[]) => Promise<unknown>,
   args: readonly unknown[],

@@ -46,7 +46,10 @@ const receiveError = ({ code, message, details, stack }: SentError): Error =>
 
 export interface ThreadClient {
   open(): Promise<void>;
-  /** Rethrows errors of the operation. If the thread dies, writes fail with `outcome_unknown`, reads with `unavailable`. */
+  /**
+   * Rejects with the error of the operation. If the thread dies, writes reject with `outcome_unknown`, and
+   * reads with `unavailable`.
+   */
   call(path: string, args: readonly unknown[]): Promise<unknown>;
   /** Finishes the running calls first. Later calls throw `unavailable`. */
   close(): Promise<void>;
@@ -59,7 +62,7 @@ interface Instance {
   exited: Promise<void>;
 }
 
-/** @param onExit called when the thread ends, with the error if its database was open */
+/** @param onExit called when the thread ends. `crash` is undefined if the database could not be opened. */
 function startInstance(worker: Worker, onExit: (crash: Error | undefined) => void): Instance {
   const calls: Instance['calls'] = new Map();
   const opened = Promise.withResolvers<void>();
@@ -129,7 +132,7 @@ export function databaseThread(start: () => Worker, onCrash: (error: Error) => v
 
 export interface Served {
   kit: Kit;
-  /** Called before a call begins; returns what is called after it. @throws AppError to reject the call */
+  /** Called before a call begins. Its result is called after the call. @throws AppError to reject the call */
   admit?(call: Call): () => void;
   toUnavailable(error: unknown): AppError | undefined;
 }

@@ -11,7 +11,7 @@ import type { InboxKind } from './records.ts';
 
 const MAX_LISTED_DOMAINS = 10;
 
-/** Lower case, without a tag. */
+/** Parts of an inbox address: in lower case, and without a tag (`+…`). */
 export type AddressParts = Omit<GeneratedAddress, 'heldUntil'>;
 
 export interface Wanted {
@@ -133,7 +133,7 @@ export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Prom
   return chosen(chosenLocalPart(address.slice(0, at), '/address'), served);
 }
 
-/** Calls `attempt`. If random addresses are wanted, calls it again with another one after `address_taken`. */
+/** Calls `attempt`. If it throws `address_taken` for a random address, calls it again with another one. */
 export async function onFreeAddress<T>(
   wanted: Pick<Wanted, 'parts' | 'isRandom'>,
   attempt: (parts: AddressParts) => Promise<T>,

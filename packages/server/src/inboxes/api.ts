@@ -212,7 +212,7 @@ export function inboxRoutes(app: App, context: RouteContext): void {
   });
 }
 
-/** Sets the expiry and publishes the change. @throws AppError `inbox_expired` or `not_found` if the inbox ended */
+/** Sets and publishes the expiry. @throws AppError `inbox_expired` or `not_found` if the inbox has ended */
 async function setExpiry(
   { store, events }: Pick<HttpDeps, 'store' | 'events'>,
   inbox: InboxRecord,

@@ -14,7 +14,7 @@ import { quoted } from '../text/nearest.ts';
 import { type AddressParts, onFreeAddress, partsOf, wantedAddress } from './address-parameters.ts';
 import { type IdempotentRequest, type InboxRecord, PERMANENT_UNTIL, type StagedMails } from './records.ts';
 
-/** The read token of an idempotent creation is derived from the nonce, so it must be too long to guess. */
+/** Too long to guess, because the read token of an idempotent creation is derived from the nonce. */
 const NONCE_BYTES = 16;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
@@ -55,12 +55,12 @@ const DEFAULT_TTL_MINUTES = 60;
 export interface Extras {
   /** If a request repeats an idempotency key, it gets the inbox of the first request. */
   repeat?: RepeatableRequest | null;
-  /** Staged mails that become the first messages of the inbox; `begunAt` is when the import began. */
+  /** The mails of an import become the first messages of the inbox. `begunAt` is when the import began. */
   staged?: Omit<StagedMails, 'now'> & { begunAt: number };
   replayMs?: number;
 }
 
-/** @throws AppError `invalid_request`, `address_taken`, `limit_reached`, `idempotency_…`, `webhook_url_refused` */
+/** @throws `invalid_request`, `address_taken`, `limit_reached`, `idempotency_…` or `webhook_url_refused` */
 export async function createInbox(
   { options, deps }: RouteContext,
   { account }: KeyCaller,
@@ -116,7 +116,7 @@ export function lifetimeOfNew({ ttlMinutes }: CreateInbox, { maxTtlMinutes }: Pl
   return lifetime(ttlMinutes ?? Math.min(DEFAULT_TTL_MINUTES, maxTtlMinutes), maxTtlMinutes, planName);
 }
 
-/** Rejects a lifetime beyond the plan. A shorter one would end the inbox before a test expects it. */
+/** Rejects a lifetime beyond the plan. If it were shortened, the inbox would end before a test expects it. */
 export function lifetime(ttlMinutes: number, maximum: number, planName: string): number {
   if (ttlMinutes >= 1 && ttlMinutes <= maximum) return ttlMinutes;
   throw invalidField(

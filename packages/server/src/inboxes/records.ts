@@ -70,7 +70,7 @@ export interface StagedMails {
   now: number;
 }
 
-/** The inbox that has an address, or all addresses of a domain. `live` is undefined in quarantine. */
+/** The inbox that has an address, or all addresses of a domain. `live` is undefined if it has ended. */
 export interface Occupancy {
   inboxId: string | null;
   live: AddressedInbox | undefined;
@@ -111,7 +111,7 @@ export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: 
   );
 }
 
-/** @throws AppError `inbox_expired` or `not_found` if the inbox has ended meanwhile, otherwise `missing` */
+/** @throws AppError `inbox_expired` or `not_found` if the inbox has ended; otherwise throws `missing` */
 export async function throwEnded(
   inboxes: { find(accountId: string, id: string, now: number): Promise<InboxRecord | undefined> },
   { accountId, id }: Pick<InboxRecord, 'accountId' | 'id'>,

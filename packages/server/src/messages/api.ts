@@ -63,7 +63,7 @@ export function messageRoutes(
         const message = await findMessage(store, inbox, messageId, clock.now());
         const tag = markedTag(message, include);
         if (!include && !message.isPartial) return { json: JSON.stringify(toMessage(message, base)), tag };
-        // The JSON of a partial message comes from a worker, and never includes contents of attachments.
+        // A large message is stored only in part: a worker makes its JSON, without contents of attachments.
         const json = await held.hold(reply, (signal) =>
           message.isPartial
             ? contents.json(message, base, signal, include ? { truncated: true } : {})
@@ -187,7 +187,7 @@ function includedCount(attachments: readonly Attachment[]): number {
   return end < 0 ? attachments.length : end;
 }
 
-/** @throws AppError `not_found` if the message is deleted or expires; the abort reason of `signal` */
+/** @throws AppError `not_found` if the message is deleted or expires; if `signal` aborts, its reason */
 async function messageWithAttachments(
   message: FullMessageRecord,
   base: string,

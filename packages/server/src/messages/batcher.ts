@@ -3,9 +3,9 @@ import type { NewMail, Placed } from './records.ts';
 
 /** Maximum items of a batch. A larger batch takes longer and does not lower the cost per item. */
 const MAX_BATCH = 128;
-/** Maximum bytes of a batch, which delays other writes by 10 ms. A larger item forms its own batch. */
+/** Maximum bytes of a batch. Such a batch delays other writes by 10 ms. A larger item forms its own batch. */
 const MAX_BYTES = 2 * 1024 * 1024;
-/** `offer` drops items while this many are queued, because the store is slow or down. */
+/** If this many items are queued, the store is slow or down, and `offer` drops further items. */
 const MAX_OFFERED = 1_000;
 /** Mails up to this size do not wait for larger ones. */
 const SMALL_BYTES = 64 * 1024;
@@ -17,10 +17,10 @@ interface Waiting<Item, Result> {
 }
 
 interface BatcherOptions<Item> {
-  /** Delays the first write after an idle time, so that more items share it. `flushed` aborts the signal. */
+  /** Delays the first write after an idle time, so that more items share it. `flushed` ends the delay. */
   pause?(signal: AbortSignal): Promise<void>;
   bytesOf?(item: Item): number;
-  /** True if one item may have caused the error: each is then retried alone. Else all waiting items fail. */
+  /** True: one item may have caused the error, so each is written alone. False: all waiting items fail. */
   mayDependOnItem?(error: unknown): boolean;
   onLost?(error: unknown): void;
 }
@@ -60,7 +60,7 @@ export class Batcher<Item, Result> {
 
   async #writeAll(): Promise<void> {
     this.#pausing = new AbortController();
-    // Even without a pause, wait for the other items of this turn of the event loop.
+    // Without `pause`, this only waits for items that are added in the same turn of the event loop.
     await this.#options.pause?.(this.#pausing.signal);
     while (this.#waiting.length > 0) await this.#writeBatch(this.#takeBatch());
     this.#idle = undefined;
@@ -93,7 +93,7 @@ export class Batcher<Item, Result> {
 }
 
 type AddBatch = (mails: NewMail[], now: number) => Promise<Placed[][]>;
-/** Stores parsed content; returns how many webhook deliveries became due. */
+/** Stores parsed content. @returns how many webhook deliveries became due */
 type Keep = (readings: ReadingOf[]) => Promise<number>;
 
 interface Call {
@@ -127,7 +127,7 @@ export function createMailBatcher(addBatch: AddBatch, mayDependOnItem: (error: u
   };
 }
 
-/** Calls that arrive during a write share the next write. The first of them gets its result, the others 0. */
+/** Calls during a write share the next one. The first of them gets the result of that write, the others 0. */
 export function batched(keep: Keep): Keep {
   const batcher = new Batcher<ReadingOf[], number>(
     async (calls) => {

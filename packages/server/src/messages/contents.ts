@@ -18,7 +18,7 @@ import type { FullMessageRecord, MessageRecord } from './records.ts';
 
 type Admitted = Pick<InboxRecord, 'id' | 'accountId'>;
 
-/** @throws AppError `not_found` for the message, or the error for an inbox that has ended meanwhile */
+/** @throws AppError `inbox_expired` or `not_found` if the inbox has ended, or `not_found` for the message */
 export const throwMissing = (
   inboxes: Pick<Store['inboxes'], 'find'>,
   inbox: Admitted,
@@ -48,9 +48,7 @@ export interface SourceRange {
   end: number;
 }
 
-/**
- * Reads the needed pieces, one per turn of the event loop. @throws AppError `not_found` for a deleted message
- */
+/** Reads one piece per turn of the event loop. @throws AppError `not_found` for a deleted message */
 export async function* rawPieces(
   { store, clock }: RawDeps,
   { inboxId, id }: Source,
@@ -109,7 +107,7 @@ export async function* decodedBase64(
   yield decodeBase64(Buffer.from(rest));
 }
 
-/** The length up to the last complete group of digits. Padding always completes a group. */
+/** The length up to the last complete group of four digits. Padding always completes a group. */
 function endOfGroups(bytes: Buffer): number {
   let digits = 0;
   for (let at = bytes.lastIndexOf(PADDING) + 1; at < bytes.length; at++)
@@ -121,7 +119,7 @@ function endOfGroups(bytes: Buffer): number {
 
 export interface AttachmentContent {
   size: number;
-  /** A stream for a large attachment that can be read piece by piece (base64 or not encoded), otherwise a Buffer. */
+  /** A stream for a large attachment that is in base64 or not encoded, otherwise a Buffer. */
   read(range: SourceRange): Buffer | Readable;
 }
 
@@ -143,7 +141,7 @@ const MAX_WHOLE_MAILS = 3;
 export type Contents = ReturnType<typeof createContents>;
 
 /**
- * Parses the raw source of a message for what is not stored. An abort rejects with the reason of `signal`.
+ * Parses the raw source of a message to get what is not stored. An abort rejects with the reason of `signal`.
  * @throws AppError `not_found` for the message or attachment; `unavailable` if the worker was terminated
  */
 export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }) {
@@ -232,7 +230,7 @@ export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }
       return Buffer.from(buffer, byteOffset, length);
     },
 
-    /** @param imagesUrl the URL of an image without the attachment id */
+    /** @param imagesUrl the beginning of all image URLs, to which the attachment id is appended */
     preview: (message: FullMessageRecord, imagesUrl: string, signal: AbortSignal) =>
       withSource(message, signal, (raw, request) => parsing.run('preview', [raw, imagesUrl], request)),
 

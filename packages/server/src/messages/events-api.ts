@@ -112,7 +112,7 @@ const comment = (text: string): string => `: ${text}\n\n`;
 async function writeEvents(raw: ServerResponse, followable: Followable, deps: HeldDeps, signal: AbortSignal) {
   const { clock } = deps;
   let beat = clock.monotonic() + STREAM_QUIET_MS;
-  // An id without data is not an event. A client that disconnects before the first event can resume from it.
+  // An id without data is no event, but a client that disconnects before the first event can resume from it.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
   const send = async (messages: readonly Followed[]): Promise<boolean> => {
     if (raw.destroyed) return true;

@@ -9,8 +9,8 @@ import type { CheckRange } from './records.ts';
 type Turns = ReturnType<typeof createTurns>;
 
 /**
- * Shares `slots` fairly: one account uses at most all but one of them, and accounts with queued work take
- * turns. So no account can delay the work of the others for long.
+ * Shares `slots` fairly: an account uses at most `slots - 1` of them, and accounts with queued work take
+ * turns. So no account can delay the others for long.
  */
 export function createTurns(slots: number) {
   const running = new Map<string, number>();
@@ -58,8 +58,8 @@ const MAX_SHARED_ROWS = 60;
 /** Search steps that run concurrently. One account has at most two, so others need not wait for it. */
 const MAX_SEARCHES = 3;
 /**
- * Held requests that resume in one turn of the event loop. Each takes 50 to 150 µs (a response or a write to
- * a stream), so other requests wait for about half a millisecond.
+ * Number of held requests (long polls, streams) that resume in one turn of the event loop. Each takes 50 to
+ * 150 µs, so other requests wait for about half a millisecond.
  */
 const WAKES_PER_TURN = 5;
 
@@ -76,7 +76,7 @@ interface WaitDeps {
 
 export type HeldDeps = ReturnType<typeof createHeldDeps>;
 
-/** One instance per HTTP listener. @param findInbox `inboxes.find` with the cache that all requests share */
+/** One instance per HTTP listener. @param findInbox `inboxes.find` with a cache that all requests share */
 export function createHeldDeps(
   deps: {
     store: Pick<Store, 'messages' | 'refusals' | 'generation'>;
@@ -143,7 +143,7 @@ interface ReadResult<T> {
 }
 
 /**
- * Reads now and after each change, until the result is final, `waitMs` of monotonic time are over or `signal` aborts.
+ * Reads now and after each change. Ends when the result is final, `waitMs` are over or `signal` aborts.
  * @param read called at least once, with the wall-clock time and whether it is the last call
  */
 export async function readUntil<T>(

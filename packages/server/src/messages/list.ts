@@ -22,7 +22,7 @@ import type { AccountMessageRow, MessageRow, SearchScope } from './records.ts';
 
 export interface ListQuery {
   since?: string | undefined;
-  /** For an inbox, a message id or a time. For an account, `before` of an earlier page. */
+  /** For an inbox: a message id or a time. For an account: the value of `before` of an earlier page. */
   before?: string | undefined;
   limit: number;
   conditions: readonly Condition[];
@@ -32,7 +32,7 @@ export interface ListQuery {
 /** Newest first. */
 export interface MessagePage<Row extends MessageRow = MessageRow> {
   messages: Row[];
-  /** True if older messages match too or were not searched. */
+  /** True if older messages match as well, or if not all older messages were searched. */
   hasMore: boolean;
   /** `receivedAt` of the oldest message that was searched, if the search ran out of time; otherwise null. */
   searchedTo: number | null;
@@ -41,7 +41,7 @@ export interface MessagePage<Row extends MessageRow = MessageRow> {
 }
 
 const SEARCH_MS = SECOND_MS;
-/** Rows per further read, if the first read of a list found too few messages of live inboxes. */
+/** Rows per further read. It is needed if the first read found too few messages of live inboxes. */
 const ROWS_PER_STEP = 500;
 
 type Found<Row extends MessageRow> = Omit<MessagePage<Row>, 'cursor'> & { place: number };
@@ -52,10 +52,13 @@ interface Places {
   before: number;
 }
 
-/** The messages of an inbox (a place is a `receivedAt`) or of an account (a place is an `accountOrder`). */
+/**
+ * The messages of an inbox or of an account. A place is the position of a message: its `receivedAt` in an
+ * inbox, its `accountOrder` in an account.
+ */
 interface Listing<Row extends MessageRow> extends Places {
   source: ChangeSource;
-  /** Returns the newest place, which is valid until `until` (epoch ms) unless a message arrives. */
+  /** Returns the place of the newest message. It is valid until `until` (epoch ms) or the next message. */
   newest(now: number, isFirst: boolean): Promise<{ place: number; until: number }>;
   find(range: Places): Promise<Found<Row>>;
   placeOf(row: Row): number;
@@ -98,7 +101,7 @@ async function findNewest(
 }
 
 /**
- * Reads the page after a place. `newest` was read before the messages, and commits become visible in the
+ * Reads the page after a place. `newest` was read before the messages, and messages become visible in the
  * order of their places. So all messages up to `newest` are visible, and the cursor skips none.
  */
 async function pageAfter<Row extends MessageRow>(
@@ -106,13 +109,13 @@ async function pageAfter<Row extends MessageRow>(
   after: number,
   newest: number,
 ): Promise<ListedPage<Row>> {
-  // `newest` may be cached and older than `before`, so it limits only pages without `before`. A page with
-  // `before` needs no other limit, because all messages below a visible one are visible.
+  // Only a page without `before` ends at `newest`, which may be cached and older than `before`. All messages
+  // before a visible message are visible, so a page with `before` needs no other limit.
   const range = { after, before: Number.isFinite(before) ? before : newest + 1 };
   const nothing = { messages: [], hasMore: false, place: after, searchedTo: null };
   const found = after >= range.before - 1 ? nothing : await find(range);
   const [first] = found.messages;
-  // A page below `before` contains no newer messages, so its cursor must not cover them.
+  // A page with `before` does not contain newer messages, so its cursor must not skip them.
   const covered = Math.max(after, Math.min(newest, before - 1), first ? placeOf(first) : 0);
   return { ...found, cursor: cursorAt(covered) };
 }
@@ -135,12 +138,12 @@ async function list<Row extends MessageRow>(
     const newest = await listing.newest(now, last === undefined);
     if (!last || newest.place > seen) {
       const page = await pageAfter(listing, Math.max(after, seen), newest.place);
-      // If the search of the first page ran out of time, keep the place where the client can continue.
+      // If the search of the first page ran out of time, keep its `searchedTo`: the client continues there.
       const { messages, cursor } = page;
       last = last?.hasMore && !page.hasMore ? { ...last, messages, cursor } : page;
       seen = newest.place;
     }
-    // No new message can appear below `before`.
+    // A page with `before` can get no new messages.
     const isFinal = last.messages.length > 0 || Number.isFinite(before);
     return { result: { page: last, isFinal }, isFinal, until: newest.until };
   });
@@ -159,8 +162,8 @@ function timeOfBefore(before: string | undefined): number {
 type NewestRows = ReturnType<typeof createNewestRows>;
 
 /**
- * Caches all messages after a place, by inbox id and version, for clients that poll with different `since`.
- * Without it, five times fewer such requests are served (benchmark row "no request like another").
+ * Caches the newest messages by inbox id and version, which changes with the inbox. Clients that poll with
+ * different `since` share them: five times more such requests are served.
  */
 export const createNewestRows = () =>
   new LRUCache<string, { after: number; rows: MessageRow[] }>({
@@ -168,7 +171,10 @@ export const createNewestRows = () =>
     sizeCalculation: ({ rows }) => rows.reduce((sum, { summary }) => sum + summary.length + 200, 200),
   });
 
-/** Returns up to `limit` rows, newest first. The range must end with the newest message of this version. */
+/**
+ * Returns up to `limit` rows, newest first. They are cached until the inbox changes, for later calls with
+ * other ranges as well. So `range` must include the newest message of the inbox.
+ */
 async function newestRows(
   { store: { messages }, clock, newest }: HeldDeps & { newest: NewestRows },
   { id, version }: InboxRecord,
@@ -225,7 +231,7 @@ export async function listMessages(
   return shown;
 }
 
-/** The `accountOrder` after which messages are newer than `since`. @throws AppError `invalid_since` */
+/** @returns an `accountOrder`: messages newer than `since` come after it @throws AppError `invalid_since` */
 export async function placeAfter(
   messages: Pick<Store['messages'], 'placeInAccount'>,
   accountId: string,

@@ -17,9 +17,9 @@ import type { FullMessageRecord } from './records.ts';
 
 const LINK_MS = 10 * MINUTE_MS;
 /**
- * The Content-Security-Policy of a preview: no scripts; inline styles, `data:` URLs and images below
- * `imagesPath`; if `isRemote`, also remote styles, images and fonts. Any host may serve `imagesPath`, because
- * it contains a signature that the author of a mail cannot guess.
+ * The Content-Security-Policy of a preview. It allows inline styles, `data:` URLs, images below `imagesPath`
+ * and, if `isRemote`, remote styles, images and fonts, but no scripts. Any host may serve `imagesPath`,
+ * because it contains a signature that the author of a mail cannot guess.
  */
 const policyOf = (isRemote: boolean, imagesPath: string): string => {
   const remote = isRemote ? ' https: http:' : '';
@@ -115,8 +115,8 @@ const linkEnded = (): AppError =>
   );
 
 /*
- * Links are signed, not stored, so that any node can open them. The key is the hash of the inbox's read
- * token: every node can read the hash, no client knows it, and it is deleted with the inbox.
+ * Links are signed, not stored, so that any node can open them. The key of the signature is the hash of the
+ * inbox's read token: every node can read the hash, no client knows it, and it is deleted with the inbox.
  */
 
 interface PreviewLink {
@@ -124,7 +124,7 @@ interface PreviewLink {
   messageId: string;
   isRemote: boolean;
   endsAt: number;
-  /** Id of the API key that requested the link. The link ends with the key. Null for a read token. */
+  /** Id of the API key that requested the link; null for a read token. The link expires with this key. */
   keyId: string | null;
 }
 

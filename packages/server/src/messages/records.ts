@@ -6,7 +6,7 @@ import type { NewSource } from '../reading/sql.ts';
 
 export interface NewMail extends NewSource {
   checks: boolean;
-  /** Id of a pending row of the table `outgoing`. The transaction that stores the mail completes the row. */
+  /** Id of a pending row of `outgoing`. The transaction that stores the mail sets the row to `delivered`. */
   outgoing?: string | undefined;
   recipients: NewMailRecipient[];
 }
@@ -74,11 +74,11 @@ export interface SearchScope {
   inboxId?: string;
 }
 
-/** A page of messages. A place is an `accountOrder`, or a `receivedAt` if the scope is one inbox. */
+/** A page of messages. `place` is an `accountOrder`, or a `receivedAt` if only one inbox was read. */
 export interface NewestPage {
   /** Messages of live inboxes, newest first. A search returns only matches. */
   messages: AccountMessageRow[];
-  /** All messages of the range that are at this place or above it were read. */
+  /** The range was read from its newest message down to this place. */
   place: number;
   /** `receivedAt` of the message at that place; 0 for an empty range. */
   time: number;
@@ -112,7 +112,7 @@ export interface FullMessageRecord extends MessageRecord {
   envelope: Omit<MailEnvelope, 'given'>;
   given?: MailEnvelope['given'];
   authentication: MailAuthentication | null;
-  /** All steps of the mail except the commit, whose time is `receivedAt`. */
+  /** All steps of the mail through the server except the commit, whose time is `receivedAt`. */
   trail: Trail;
   content: MailContent;
   /** True if a large message is stored only in part: bodies may be null or truncated, and lists empty. */

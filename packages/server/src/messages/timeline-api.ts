@@ -67,7 +67,7 @@ export function timelineRoutes(
 }
 
 const MAX_BEFORE = 50;
-/** For mail to a catch-all inbox: maximum recipients of a message whose refusals are looked up. */
+/** Refusals are looked up for at most this many recipients of a mail to a catch-all inbox. */
 const MAX_ADDRESSES = 5;
 
 /** Whether the sender may retry after this refusal. A 5xx reply is final, unless a fault rule sent it. */
@@ -84,8 +84,8 @@ function addressesOf({ kind, address, domain }: InboxRecord, { rcptTo }: FullMes
 }
 
 /**
- * Deferred attempts to deliver a message, oldest first: refusals with the same sender and recipient after the
- * author's previous message. SMTP has no message id, so this is an approximation.
+ * Deferred attempts to deliver a message, oldest first. SMTP has no message id, so this is an approximation:
+ * refusals with the same sender and recipient since the previous message of the author.
  */
 async function earlierAttempts(
   store: Pick<Store, 'messages' | 'refusals'>,
@@ -128,7 +128,7 @@ const MAX_DETAIL = 300;
 const TOLERANCE_MS = 1_000;
 /** Steps that may be earlier than the Date header of a mail, because senders reuse connections. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);
-/** First steps of mail that got a Received line of this server. */
+/** If a mail begins with one of these steps, this server has added a Received line to it. */
 const OWN_LINE: ReadonlySet<TrailEvent> = new Set(['connected', 'injected', 'provider-call']);
 /** Steps of parsing, which runs during the commit or after it. */
 const BESIDE_THE_COMMIT: ReadonlySet<TrailEvent> = new Set(['parsed', 'sender-checked']);
@@ -246,7 +246,7 @@ function noteOf(at: number | null, before: number | null, arrived: number): stri
   return null;
 }
 
-/** Texts of steps whose details are not stored with the step. */
+/** Functions that make the text of a step from the message and the stored detail. */
 const DETAILS: Partial<Record<TrailEvent, (message: FullMessageRecord, detail: string) => string>> = {
   connected: ({ envelope }) => `Connection from ${envelope.remoteAddress}`,
   authenticated: (_, detail) =>

@@ -115,7 +115,7 @@ function cut(facts: Facts): Cause[] {
   return askedMs > length ? [certain('cut_short', text)] : [];
 }
 
-/** Causes about a wrong `since`: from another clock, in another unit, or later than a message that would have matched. */
+/** `since` comes from another clock, has another unit, or is later than a message that would have matched. */
 function sinceCauses({ from, now, earlier }: Facts): Cause[] {
   if (from > now) {
     const ahead = `This wait's since is ${duration(from - now)} in the future: pass a cursor rather than a time of another clock.`;

@@ -48,8 +48,8 @@ function comparedOf(message: MessageRecord, { condition, got }: FailedCondition)
 }
 
 /**
- * The share of the condition's words that occur in its field, or in the field that was probably meant (the
- * preview for subject, the subject for text). 0 below MIN_LIKENESS.
+ * The share of the condition's words that occur in its field. A test may have meant another field, so
+ * `subject` is also searched in the preview, and `text` in the subject. 0 below MIN_LIKENESS.
  */
 function likeness(failed: FailedCondition, message: MessageRecord): number {
   const { condition, expected } = failed;
@@ -66,7 +66,7 @@ function likeness(failed: FailedCondition, message: MessageRecord): number {
   return share >= MIN_LIKENESS ? share : 0;
 }
 
-/** A matching text says more about the intended message than a matching code or attachment, so it counts twice. */
+/** Texts count twice, because they say more about the intended message than a code or an attachment. */
 const weightOf = (condition: string): number => (isText(condition) ? 2 : 1);
 
 export function likenessOf({ message, failed }: CheckedMessage, match: Filters): number {

@@ -7,7 +7,7 @@ import type { HeldDeps } from '../messages/held.ts';
 import { NO_RECIPIENT, REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
 
-/** Evidence from this long before a wait counts: tests trigger mail first. Playwright's limit is 30 s. */
+/** A test triggers mail before it waits, so earlier evidence counts. Playwright limits a test to 30 s. */
 const LEAD_MS = 30 * SECOND_MS;
 /** An explanation contains at most this many items of each kind, the newest ones. */
 const MAX_SHOWN = 20;
@@ -56,12 +56,12 @@ export interface Surroundings extends Evidence {
   /** Inboxes for mail to addresses that no inbox has; null if there is none or the caller may not know it. */
   sinkId: string | null;
   catchAllId: string | null;
-  /** Inboxes of the evidence, by id. Inboxes that formerly had one of its addresses, by that address. */
+  /** Inboxes of the evidence, by id. If mail has no inbox: the former inbox of its address, by address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
   leaver: Peer | undefined;
   /** Mail that an application has scheduled for this inbox: how many mails, and when the first is due. */
   held: { count: number; firstAt: number | null };
-  /** When an SMTP client was last active, epoch milliseconds; null before the first client, undefined if unknown. */
+  /** When an SMTP client was last active (epoch ms); null before the first client, undefined if unknown. */
   lastClientAt: number | null | undefined;
   clientsAfter: number;
 }
@@ -92,7 +92,7 @@ export async function evidenceOf(
 ): Promise<Surroundings> {
   const { id, kind, accountId, address: wanted, domain: ownDomain, createdAt } = inbox;
   const oldest = Math.max(from, now - REFUSAL_KEPT_MS);
-  // Evidence before these times is ignored: for mail to this address, other mail, and SMTP clients.
+  // Older evidence is ignored. The limits are for mail to this address, for other mail, and for SMTP clients.
   const ownAfter = Math.max(oldest, createdAt - LEAD_MS);
   const sharedAfter = Math.max(oldest, begun - LEAD_MS);
   const clientsAfter = Math.max(sharedAfter, createdAt - 1);
@@ -134,7 +134,7 @@ export async function evidenceOf(
     return ownsAccount && (await store.accounts.list(2)).length === 1;
   }
 
-  /** Mail that no inbox received, or that the sink or a catch-all inbox received because no other inbox did. */
+  /** Mail that no inbox received, or that only the sink or a catch-all inbox received. */
   async function elsewhere() {
     const { ofDomain, sink } = await store.inboxes.findTakers(wanted, now);
     const ownId = (taker: typeof sink): string | null =>
@@ -171,7 +171,7 @@ export async function evidenceOf(
     return { nearMisses: similarMail, early, others: dissimilar, sinkId, catchAllId };
   }
 
-  /** Near misses that the account may see, because their address belongs to no other account. */
+  /** Mail to similar addresses that the account may see, because they belong to no other account. */
   async function visibleMisses(misses: readonly NearMiss[]): Promise<NearMiss[]> {
     const refused = misses.filter(({ outcome }) => outcome === 'refused').map(({ address }) => address);
     const known = new Set(await refusedAmong(refused));
@@ -189,7 +189,7 @@ export async function evidenceOf(
     return store.refusals.listAddresses(ownsAccount ? accountId : null, page, now);
   }
 
-  /** Mail for this address in another inbox, for which the sender's SMTP session was authenticated. */
+  /** Mail to this address that went to another inbox, because the sender authenticated for that inbox. */
   async function capturedMail(concerning: readonly Refusal[]): Promise<OtherMail[]> {
     if (!ownsAccount) return [];
     const mails: OtherMail[] = [];
@@ -203,7 +203,7 @@ export async function evidenceOf(
     return mails;
   }
 
-  /** Mail to other addresses that may be intended for this inbox; none for more than MAX_OTHERS addresses. */
+  /** Mail to other addresses that may be intended for this inbox. None if there are more than MAX_OTHERS. */
   async function guessesAmong(all: readonly OtherMail[]): Promise<OtherMail[]> {
     if (all.length > MAX_OTHERS || !ownsAccount) return [];
     const refused = all.filter(({ inboxId }) => inboxId === null).map(({ address }) => address);

@@ -11,7 +11,7 @@ export interface Expectation {
   waitMs: number;
   /** How long earlier requests of the same wait were held, milliseconds. */
   waitedMs: number;
-  /** The time limit that the test requested, if its client shortened the wait, milliseconds. */
+  /** The time that the test wanted to wait, milliseconds. Set if the client has shortened it. */
   askedMs?: number | undefined;
 }
 

@@ -118,7 +118,7 @@ export const waits = {
     { keepsInboxes: true },
   ),
 
-  /** Keeps the newest {@link MAX_EXPLAINED_WAITS} per inbox. Stores no content for an inbox that is being deleted. */
+  /** Keeps the newest MAX_EXPLAINED_WAITS per inbox. Stores no content if the inbox is being deleted. */
   addExplained: write(
     async (tx, explained: ExplainedWait[]) => {
       await tx.run(

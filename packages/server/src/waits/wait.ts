@@ -15,7 +15,7 @@ import { type EvidenceDeps, evidenceOf, type Surroundings } from './evidence.ts'
 import type { Expectation, Explanation, Outcome, WaitedMessage } from './outcome.ts';
 
 interface ExplainDeps extends EvidenceDeps {
-  /** Resolves when refusals from before the call can be read. */
+  /** Resolves when all refusals from before the call are stored. */
   refusalsWritten(): Promise<void>;
 }
 
@@ -119,7 +119,7 @@ async function explain(
   };
 }
 
-/** The newest match before `since`. A failed wait often missed such a message. */
+/** The newest match before `since`. A wait often fails because its `since` is later than the message. */
 async function matchBefore(held: HeldDeps, scan: WaitScan): Promise<MessageRecord | undefined> {
   const { since, match } = scan.expectation;
   if (since === undefined) return undefined;
@@ -129,7 +129,7 @@ async function matchBefore(held: HeldDeps, scan: WaitScan): Promise<MessageRecor
   return isAny && found?.receivedAt === scan.from ? undefined : found;
 }
 
-/** Reads messages in full, up to {@link MAX_FULL_BYTES} together. @returns them in order, and the ids of deleted ones */
+/** Reads messages in full, up to MAX_FULL_BYTES. @returns them in order, and the ids of deleted ones */
 async function readInFull(
   { store, clock }: Pick<HeldDeps, 'store' | 'clock'>,
   messages: readonly MessageRecord[],
@@ -162,7 +162,7 @@ async function goneOf(store: HeldDeps['store'], messages: readonly MessageRecord
   return ids.filter((id) => !left.has(id));
 }
 
-/** Messages that are checked before yielding to the event loop: a millisecond or two. */
+/** Messages that are checked before yielding to the event loop. They take a millisecond or two. */
 const SCAN_PAGE = 50;
 const MAX_SEEN = 20;
 /** Messages that are compared to find the most similar one. Each takes about 0.1 ms. */
@@ -192,7 +192,7 @@ class WaitScan {
   seenCount = 0;
   /** The newest messages that did not match, oldest first, at most {@link MAX_COMPARED}. */
   #unmatched: CheckedMessage[] = [];
-  /** Conditions that no unmatched message meets, including messages that are not in `seen`. */
+  /** Conditions that no unmatched message meets. Messages that are no longer in `seen` count as well. */
   commonFailed: readonly FailedCondition[] = [];
   /** Whether the last call of {@link run} checked all messages that had arrived. */
   isComplete = false;

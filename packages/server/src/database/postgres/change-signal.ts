@@ -4,10 +4,10 @@ import { toError } from '../../errors.ts';
 import { connectAlone } from './connection.ts';
 
 const CHANNEL = 'mayfly';
-/** Hints that arrive within this many milliseconds are sent together. */
+/** Notifications of changes (hints) within this many milliseconds are sent together. */
 const GATHER_MS = 5;
 const MAX_HINTS = 1_000;
-/** Interval of a query for changes whose hint was lost. The query also tests the listening connection. */
+/** Interval of a query for changes whose hint was lost. The query also tests the connection that listens. */
 const CHECK_EVERY_MS = 1_000;
 const RECONNECT_AFTER_MS = 250;
 /** The connection is replaced after this time without a response. */
@@ -33,8 +33,8 @@ export interface ChangeSignalDeps {
 }
 
 /**
- * Notifies other nodes of changes, by LISTEN and NOTIFY. Hints are sent after the commit, outside its
- * transaction, because a transaction with NOTIFY holds a server-wide lock while it syncs.
+ * Notifies other nodes of changes, by LISTEN and NOTIFY. A transaction with NOTIFY holds a server-wide lock
+ * while it syncs, so hints are sent outside the transaction that makes the change, after its commit.
  */
 export class ChangeSignal {
   readonly #deps: ChangeSignalDeps;

@@ -7,7 +7,7 @@ import { runFlights, runTransaction } from './transactions.ts';
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The server cancels longer statements, also those that wait for a lock. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** Longer than the statement timeout, so that a cancelled statement fails first. */
+/** Longer than the statement timeout, so that PostgreSQL can report the cancelled statement first. */
 const ANSWER_TIMEOUT_MS = 12_000;
 /** Ends transactions of a process that stopped, because their locks block other nodes. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;

@@ -39,7 +39,7 @@ export interface PostgresOptions {
   onError?: (error: Error) => void;
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
-  /** Without this function, operations that need an unparsed mail fail. */
+  /** Parses mails. Without it, operations that need an unparsed mail fail. */
   read?: ReadSources;
   hints?: Pick<ChangeSignalDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }

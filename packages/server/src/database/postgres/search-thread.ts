@@ -1,4 +1,4 @@
-/** Searches run on a thread, because reading the rows of a large mail would block the event loop for too long. */
+/** Searches run on a thread, because reading the rows of a large mail blocks the event loop for too long. */
 import { workerData } from 'node:worker_threads';
 import { serveThread } from '../thread.ts';
 import { createPool, postgresEngine } from './connection.ts';

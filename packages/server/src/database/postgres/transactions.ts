@@ -4,12 +4,12 @@ import { type Flight, together } from '../sql.ts';
 import { isConflict, isOfStatement, toUnavailable } from './errors.ts';
 
 const MAX_ATTEMPTS = 5;
-/** The warning of a COMMIT that the synchronous standby did not confirm (PostgreSQL manual, section 26.2.8). */
+/** Warning of a COMMIT that the synchronous standby did not confirm (PostgreSQL manual, section 26.2.8). */
 const NOT_REPLICATED = '01000';
 
 class CommitFailed extends Error {}
 
-/** COMMIT of a failed transaction resolves with the command ROLLBACK. @throws unless the commit is durable */
+/** COMMIT of a failed transaction succeeds with the command ROLLBACK. @throws unless the commit is durable */
 async function commit(client: PoolClient): Promise<void> {
   const warnings: string[] = [];
   const onNotice = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {
@@ -20,7 +20,7 @@ async function commit(client: PoolClient): Promise<void> {
   try {
     ({ command } = await client.query('commit'));
   } catch (error) {
-    // A conflict is certainly rolled back; after any other error it may be committed.
+    // A transaction with a conflict is certainly rolled back. After any other error, it may be committed.
     throw isConflict(error) ? error : new CommitFailed('The commit failed.', { cause: error });
   } finally {
     client.off('notice', onNotice);
@@ -41,7 +41,7 @@ async function commitBehind(client: PoolClient, written: Promise<unknown>): Prom
   }
 }
 
-/** Statements sent before `begun` resolves run without a transaction if BEGIN fails, so they must be harmless alone. */
+/** If BEGIN fails, statements sent before `begun` resolves run outside a transaction and must be harmless. */
 type Work<T> = (client: PoolClient, begun: Promise<unknown>) => Promise<Flight<T>>;
 
 async function attempt<T>(pool: Pool, work: Work<T>): Promise<T> {

@@ -36,7 +36,7 @@ function describeTables(database: DatabaseSync): { lines: string[]; losesRows: b
   for (const { name, rootpage } of read<{ name: string; rootpage: number }>(database, query).rows) {
     const problems = problemsOf(database, name);
     if (problems.length === 0) continue;
-    // Rows with damaged overflow pages may be readable, so the reported problems count as well.
+    // Rows may be readable although their overflow pages are damaged, so the reported problems count as well.
     const isInRows = problems.some((problem) => problem.startsWith(`Tree ${rootpage} `));
     const losesRows = isInRows || read(database, `select * from "${name}" not indexed`).failure !== null;
     const extent = losesRows ? 'rows are damaged.' : 'only indexes are damaged; no row is lost.';
@@ -69,7 +69,7 @@ function findUnreadable(database: DatabaseSync): string[] {
   return inboxes.failure === null ? lines : [...lines, 'other inboxes, whose rows cannot be read'];
 }
 
-/** Works while a server uses the database. Returns what is damaged, or null. @throws Error if there is no database */
+/** Works while a server runs. @returns what is damaged, or null @throws Error if there is no database */
 export function check(path: string): string | null {
   if (!existsSync(path)) {
     throw new Error(`There is no database ${path}. Set MAYFLY_DATA_DIR to the data folder of the server.`);

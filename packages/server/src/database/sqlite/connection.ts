@@ -45,7 +45,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** Creates folders one by one, because `recursive` never ends if an existing parent accepts none (/proc). */
+/** Creates folders one by one: `recursive` never returns in a folder that accepts none, such as /proc. */
 function makeWithParents(folder: string, sync: (folder: string) => void): void {
   const make = () => mkdirSync(folder, { mode: PRIVATE_FOLDER });
   try {
@@ -70,7 +70,7 @@ export function isEmptied(path: string): boolean {
   return existsSync(`${path}.lock`) && !statSync(path, { throwIfNoEntry: false })?.size;
 }
 
-/** The result throws `storage_damaged` if the file was removed or replaced. SQLite would use the old file. */
+/** The result throws `storage_damaged` if the file was removed or replaced, which SQLite does not notice. */
 export function requireSameFile(path: string): () => void {
   const look = () => statSync(path, { bigint: true, throwIfNoEntry: false });
   const opened = look();
@@ -147,7 +147,7 @@ export interface Connection {
   busyTimeoutMs: number;
 }
 
-/** @param maxPages limit in pages of 4 KiB @param isDurable false if data may be lost with the process */
+/** @param maxPages in pages of 4 KiB @param isDurable false if data may be lost when the process ends */
 export function openWriter(
   { path, busyTimeoutMs }: Connection,
   maxPages?: number,
@@ -180,7 +180,7 @@ export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
 }
 
-/** Marks unfinished imports and replays of an ended server as failed. Called before this server writes. */
+/** Gives up imports and replays that an earlier server did not finish. Called before this server writes. */
 export function giveUpUnfinished(database: DatabaseSync): void {
   database.exec('update parked_sources set stage = null where stage is not null');
   database.exec('update inboxes set replay_until = 0, version = version + 1 where replay_until > 0');
@@ -215,7 +215,7 @@ class SqliteDb implements Tx {
   }
 
   #prepare(query: Sql): { statement: StatementSync; values: Value[] } {
-    // SQLite ends the transaction when a statement finds the disk full. Later statements would then be committed alone.
+    // If the disk is full, SQLite ends the transaction. Later statements would then be committed one by one.
     if (this.#isTransaction && !this.#database.isTransaction) throw new Error('The transaction has ended.');
     const { text, values } = compile(query, 'sqlite');
     const known = this.#statements.get(text);

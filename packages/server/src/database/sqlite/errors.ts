@@ -17,7 +17,7 @@ const FULL_DISK = 13;
 /** SQLITE_CORRUPT and SQLITE_NOTADB: a page that was read is not one that SQLite wrote. */
 const DAMAGED: readonly number[] = [11, 26];
 
-/** The primary result code (sqlite.org/rescode.html) of an SQLite error, or of the cause of an AppError; 0 for others. */
+/** The primary result code (sqlite.org/rescode.html) of an SQLite error or an AppError's cause, or else 0. */
 function primaryCodeOf(error: unknown): number {
   if (error instanceof AppError) return primaryCodeOf(error.cause);
   if (!(error instanceof Error) || !('code' in error) || !('errcode' in error)) return 0;

@@ -29,7 +29,7 @@ export const startThread: StartThread = (workerData) =>
 
 /** How long writes wait for locks of other processes, such as the command line or a backup. */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
-/** Short, because the main thread must not be blocked; readers wait only while the database is recovered or closed. */
+/** Short, because the main thread must not be blocked. Readers wait only for a recovery or a close. */
 const READER_BUSY_TIMEOUT_MS = 10;
 const SEARCHER_BUSY_TIMEOUT_MS = 1000;
 
@@ -45,9 +45,9 @@ export interface SqliteOptions {
   onWriting?: (change: 1 | -1) => void;
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
-  /** Without this function, operations that need an unparsed mail fail. */
+  /** Parses mails. Without it, operations that need an unparsed mail fail. */
   read?: ReadSources;
-  /** Called if the database is new although a server has used it before. */
+  /** Called if a server has used this path before, but the database file is missing or empty. */
   onEmptied?: () => void;
   startThread?: StartThread;
 }

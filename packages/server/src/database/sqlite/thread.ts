@@ -26,9 +26,9 @@ import { Transactions } from './transactions.ts';
 const RESERVE_SHARE = 0.1;
 const MIN_RESERVE_BYTES = 8 * 1024 * 1024;
 const MAX_RESERVE_BYTES = 128 * 1024 * 1024;
-/** Share of the reserve that must stay free for deletions if new messages fit into free pages. */
+/** If new messages fit into free pages of the database, only this share of the reserve must stay free. */
 const DELETIONS_SHARE = 0.25;
-/** With more free space, the exact space is not calculated. */
+/** If more space is free, the exact amount is not calculated. */
 const AMPLE_BYTES = 1024 * 1024 * 1024;
 const SMALL_WRITE_BYTES = 64 * 1024;
 /** How long a truncation of the log waits for readers. Readers of other processes may take hours. */
@@ -37,7 +37,7 @@ const READERS_TIMEOUT_MS = 100;
 /** Upper bound of the parsed content of a mail; see MAX_STORED_BYTES in mail/stored-content.ts. */
 const MAX_INDEX_BYTES = 2 * 1024 * 1024;
 
-/** Space for the parsed content of unparsed mails, so that acknowledged mail stays readable on a full disk. */
+/** Space that unparsed mails need when they are parsed. It is kept free, so that they stay readable. */
 const UNREAD_BYTES = `select coalesce(sum(min(s.size, ${MAX_INDEX_BYTES})), 0) as bytes
   from unread u join sources s on s.seq = u.source_seq`;
 
@@ -53,7 +53,7 @@ function bytesAdded({ path, args: [items, ...others] }: Call): number {
 function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
   const numberOf = (query: string): number => Number(Object.values(database.prepare(query).get() ?? {})[0]);
   const pageBytes = numberOf('pragma page_size');
-  /** Free bytes when emptying the log last failed. The next attempt needs more free space. */
+  /** Free bytes when emptying the log last failed. It is tried again only with more free space. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
   let admitted = 0;
 

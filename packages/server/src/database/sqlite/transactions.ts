@@ -23,7 +23,7 @@ interface TransactionHooks {
   onBroken(error: unknown): void;
 }
 
-/** Group commit: waiting units of work share one transaction and its sync. A unit that throws is rolled back alone. */
+/** Units of work that wait share one transaction and its sync. A unit that throws is rolled back alone. */
 export class Transactions {
   readonly #database: DatabaseSync;
   readonly #hooks: TransactionHooks;
@@ -116,7 +116,7 @@ export class Transactions {
     this.#syncs = full;
   }
 
-  /** The first unit has no savepoint, because usually it is the only one. @throws if the whole transaction is lost */
+  /** Usually there is one unit, so the first has no savepoint. @throws if the whole transaction is lost */
   async #runUnit({ work }: Unit, hasSavepoint: boolean): Promise<Outcome> {
     if (hasSavepoint) this.#database.exec('savepoint unit');
     try {

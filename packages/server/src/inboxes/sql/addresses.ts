@@ -4,9 +4,9 @@ import { domainOf } from '../../mail/address.ts';
 import { quoted } from '../../text/nearest.ts';
 import { ADDRESS_QUARANTINE_MS, type InboxKind } from '../records.ts';
 
-/** Key of the entry for all addresses of a domain that no other inbox has. No address has this form. */
+/** Key in `addresses` for all addresses of a domain that no other inbox has. No address has this form. */
 export const allOfDomain = (domain: string): string => `@${domain}`;
-/** Key of the sink's entry. The sink takes mail to every address that no other inbox takes. */
+/** Key of the sink in `addresses`. The sink takes mail to every address that no other inbox takes. */
 export const EVERYTHING = '@';
 
 const placesOf = (address: string): string[] => [address, allOfDomain(domainOf(address)), EVERYTHING];
@@ -26,9 +26,9 @@ interface Entry {
   until: number;
 }
 
-/** Claims or reserves an address in one statement, unless a live inbox has it or another account has reserved it. */
+/** Claims or reserves an address, unless a live inbox has it or another account has reserved it. */
 async function occupy(tx: Tx, { address, accountId, inboxId, busyUntil, until }: Entry, now: number) {
-  // Keep a later reservation of the same account: a hold of minutes must not shorten a quarantine of days.
+  // Keep the later end: a hold of minutes must not shorten the same account's quarantine of days.
   const taken = await tx.run(
     sql`insert into addresses (address, account_id, inbox_id, busy_until, reserved_until)
       values (${address}, ${accountId}, ${inboxId}, ${busyUntil}, ${until})
@@ -43,7 +43,7 @@ async function occupy(tx: Tx, { address, accountId, inboxId, busyUntil, until }:
   return taken > 0;
 }
 
-/** Claims the address of a new inbox and the entries of its kind. @throws AppError `address_taken` */
+/** Claims the address of a new inbox, and the key of the sink or of a catch-all inbox. @throws `address_taken` */
 export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, now: number): Promise<void> {
   const { accountId, address, inboxId, expiresAt: busyUntil } = tenancy;
   const until = busyUntil + ADDRESS_QUARANTINE_MS;
@@ -67,7 +67,7 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
   }
 }
 
-/** Sets the end of the inbox's address entries. @returns false if the inbox no longer has the address */
+/** Sets when the inbox's rows in `addresses` end. @returns false if the inbox no longer has the address */
 export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>): Promise<boolean> {
   const { address, inboxId, expiresAt } = tenancy;
   const moved = await tx.all<{ address: string }>(
@@ -77,7 +77,7 @@ export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>
   return moved.some((entry) => entry.address === address);
 }
 
-/** Starts the quarantine of addresses of deleted inboxes. The sink's entry is deleted, for a new sink. */
+/** Starts the quarantine of addresses of deleted inboxes. A deleted sink can be replaced at once. */
 export async function vacateAddresses(
   tx: Tx,
   inboxes: readonly { id: string; address: string }[],
@@ -94,7 +94,7 @@ export async function vacateAddresses(
 }
 
 export const addresses = {
-  /** Reserves a free address for inboxes of the account. @returns false if it is taken, held or in quarantine */
+  /** Reserves an address for the account. @returns false if it is taken or another account has reserved it */
   hold: write((tx, accountId: string, address: string, until: number, now: number) =>
     occupy(tx, { address, accountId, inboxId: null, busyUntil: 0, until }, now),
   ),

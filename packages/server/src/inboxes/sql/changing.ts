@@ -92,8 +92,8 @@ async function insertInbox(tx: Tx, accountId: string, { tokenHash, replayUntil, 
 
 export const changing = {
   /**
-   * Creates a live inbox, its webhook and its staged messages in one transaction, with the checks of its address and of
-   * the number of live inboxes. The idempotency key is stored for 24 hours.
+   * Creates a live inbox, its webhook and the messages of its import in one transaction, which also checks
+   * its address and the number of live inboxes. The idempotency key is stored for 24 hours.
    * @throws AppError `address_taken`, `limit_reached` at `maxLiveInboxes` or `webhook.maxWebhooks`;
    *   `idempotency_key_reused` if the key was used with another body
    */
@@ -129,7 +129,7 @@ export const changing = {
 
   /**
    * Sets a live inbox's expiry, at most `maxExpiresAt`. An expiry of `now` also sets `maxExpiresAt`, so that
-   * no later call extends the inbox, even with an earlier `now`. @returns undefined if the inbox is not live
+   * no later call extends the inbox, even if its `now` is earlier. @returns undefined for an ended inbox
    */
   setExpiry: write(
     async (
@@ -160,7 +160,10 @@ export const changing = {
     { mayUseReserve: true },
   ),
 
-  /** Stores how a replay ended. If no call does, the sweeper stores `cut` a minute after the end was due. */
+  /**
+   * Stores how a replay ended. Without this call, the sweeper stores `cut` one minute after the last message
+   * of the replay was due.
+   */
   endReplay: write(
     async (tx, inboxId: string, outcome: 'complete' | 'cut') => {
       await tx.run(

@@ -58,15 +58,15 @@ export const isListed = (
   sql`${hasLabels(accountId, labels)} and expires_at > ${now} and freed = 0
     ${before === null ? EMPTY : sql`and id < ${before}`}`;
 
-/** True for the inbox with this address, even in quarantine, otherwise for the domain's catch-all inbox. */
+/** True for the inbox that has or had this address. If there is none, for the domain's catch-all inbox. */
 const takes = (address: string, now: number): Sql =>
   sql`and id = (select inbox_id from addresses
     where address in (${address}, ${allOfDomain(domainOf(address))}) and busy_until > 0 and reserved_until > ${now}
     order by case when address = ${address} then 0 else 1 end limit 1)`;
 
 /**
- * True for inboxes with the word in the address or in a label. Labels are searched as JSON text, so `=` in
- * the word is replaced by the JSON between a name and its value.
+ * True for inboxes with the word in the address or in a label. Labels are searched as JSON text, so the `=`
+ * of a word such as `team=a` is replaced by `":"`.
  */
 const hasWord = (word: string): Sql => {
   const asJson = (text: string) => JSON.stringify(text).slice(1, -1);
@@ -89,7 +89,7 @@ const toAddressed = ({ faultsLeft, ...row }: AddressedRow): AddressedInbox => ({
 });
 
 export const finding = {
-  /** Of an inbox that expired in the last 24 hours, only id, address, times and labels are meaningful. */
+  /** If the inbox has expired in the last 24 hours, only id, address, times and labels are meaningful. */
   find: read(async (db, accountId: string, inboxId: string, now: number) => {
     const row = await db.first<InboxRow>(
       sql`select ${INBOX} from inboxes
@@ -113,7 +113,7 @@ export const finding = {
     return row?.hash;
   }),
 
-  /** Live inboxes with all `labels` and `words`, newest first. `address` selects the inbox for its mail. */
+  /** Live inboxes with all `labels` and `words`, newest first. `address`: the inbox that gets its mail. */
   list: read(
     async (
       db,

@@ -37,14 +37,14 @@ interface PlannedMessage {
 interface BatchPlan {
   mails: { mail: NewMail; messages: PlannedMessage[] }[];
   placed: Placed[][];
-  /** Number of added messages by inbox. The counters of each inbox already include them. */
+  /** For each inbox: the number of added messages, which the counters of the inbox already include. */
   changed: Map<BatchInbox, number>;
-  /** Number of messages to delete by inbox. These inboxes delete their oldest messages when they are full. */
+  /** For each full inbox that deletes its oldest messages: how many messages to delete. */
   overfull: Map<BatchInbox, number>;
 }
 
 /**
- * Decides which messages to store, and updates the counters of inboxes. Skips mail whose row of `outgoing`
+ * Decides which messages to store, and updates the counters of inboxes. Skips mail with an `outgoing` id that
  * is not in `ended`, because another transaction has stored this mail.
  */
 function planBatch(mails: readonly NewMail[], { inboxes, ended }: Locked, now: number): BatchPlan {
@@ -81,7 +81,7 @@ function planBatch(mails: readonly NewMail[], { inboxes, ended }: Locked, now: n
   return plan;
 }
 
-/** Rows that a batch has locked. Recipients that will not get the mail also reserve an `accountOrder`. */
+/** Rows that a batch has locked. Even recipients that will get no message have an `accountOrder` reserved. */
 interface Locked {
   places: Map<string, { account: number; order: number }>;
   inboxes: Map<string, BatchInbox>;
@@ -95,7 +95,7 @@ interface Taken {
   last: number;
 }
 
-/** Reserves `accountOrder` numbers, and locks the rows of the accounts. @param counts by account id */
+/** Reserves `accountOrder` numbers, and locks the rows of accounts. @param counts how many, by account id */
 export async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<Taken[]> {
   if (tx.engine === 'postgres') {
     // Lock rows in the order of `seq`, to prevent deadlocks between batches.
@@ -127,7 +127,7 @@ interface Webhook {
   inboxId: string | null;
 }
 
-/** Checks `freed` too, because the expiry of a freed inbox is in the future again if a clock was set back. */
+/** A freed inbox has ended, even if its expiry is in the future again because a clock was set back. */
 async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise<BatchInbox[]> {
   // On SQLite, one query per inbox takes half the time of a query with a list.
   const lists = tx.engine === 'postgres' ? [ids] : ids.map((id) => [id]);
@@ -141,9 +141,9 @@ async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise
   return (await Promise.all(found)).flat();
 }
 
-/** The lock only prevents that a webhook is deleted before this transaction has written its deliveries. */
+/** Selects webhooks, which cannot be deleted until this transaction has written their deliveries. */
 const webhooksOf = (tx: Tx, accountIds: readonly string[], inboxIds: readonly string[], now: number) =>
-  // Both terms name the account, because SQLite searches the index for each term separately.
+  // Both sides of `or` name the account, because SQLite searches the index for each side separately.
   tx.all<Webhook>(
     sql`select id, account_id as "accountId", inbox_id as "inboxId" from webhooks
       where (account_id ${anyOf(accountIds)} and inbox_id is null
@@ -216,7 +216,7 @@ export function deliveriesOf(
   return webhooks.map(({ id: webhookId }) => ({ ...message, id: newId('dlv', now), webhookId, eventId }));
 }
 
-/** @param dueAt null until the parsed content of the message is stored */
+/** @param dueAt null if the deliveries become due later, when the parsed content of the message is stored */
 export async function addDeliveries(
   tx: Tx,
   deliveries: readonly NewDelivery[],
@@ -322,8 +322,8 @@ async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<v
  */
 export const addBatch = flight(
   async (tx, mails: NewMail[], now: number): Promise<Flight<Placed[][]>> => {
-    // To save a round trip, PostgreSQL gets the sources together with the statements that lock rows, but
-    // large sources before any row is locked. The sources of rejected mails are deleted below.
+    // On PostgreSQL, sources are sent together with the statements that lock rows, to save a round trip.
+    // Large sources are stored before any row is locked. Sources of rejected mails are deleted below.
     const early = tx.engine === 'postgres' ? addSources(tx, mails) : undefined;
     if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await early;
     const [, locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);
@@ -333,7 +333,7 @@ export const addBatch = flight(
     const unstored = locked.ended.filter((id) => !kept.some(({ outgoing }) => outgoing === id));
     const refused = early && kept.length < mails.length ? mails.filter((mail) => !kept.includes(mail)) : [];
     const deliveries = planDeliveries(plan, locked.webhooks, now);
-    // Send all statements in one turn of the event loop, because COMMIT is sent next.
+    // COMMIT is sent next, so all statements must be sent in this turn of the event loop.
     const others = together([
       addMessages(tx, plan, locked.places),
       addDeliveries(tx, deliveries.flat(), now, null),

@@ -2,10 +2,10 @@ import { anyOf, FOR_UPDATE_SKIP_LOCKED, sql, type Tx, write } from '../../databa
 import { releaseSources } from '../../reading/sql.ts';
 import { lockInboxOf } from './one.ts';
 
-/** The cost of deleting an inbox row, in message rows. An inbox row is in ten indexes and has labels. */
+/** Deleting an inbox row, which is in ten indexes and has labels, costs as much as this many message rows. */
 export const ROWS_PER_INBOX = 4;
 
-/** Deletes about `limit` rows of emptied inboxes. @returns the count; less than `limit` if none is left */
+/** Deletes about `limit` rows of emptied inboxes. @returns the number; below `limit` if no rows are left */
 export async function freeEmptied(tx: Tx, limit: number): Promise<number> {
   // 0 is a literal, because a partial index is used only if the value is known when the query is planned.
   const emptied = await tx.all<{ seq: number }>(
@@ -31,7 +31,7 @@ export async function freeEmptied(tx: Tx, limit: number): Promise<number> {
   return deleted.length + emptied.length * ROWS_PER_INBOX;
 }
 
-/** Deletes the given number of oldest messages of each locked inbox. The sweeper deletes large sources. */
+/** Deletes the oldest messages of locked inboxes, as many as given. Large sources are left to the sweeper. */
 export async function evict(tx: Tx, overfull: ReadonlyMap<{ seq: number; emptiedUpTo: number }, number>) {
   const released: number[] = [];
   for (const [{ seq, emptiedUpTo }, excess] of overfull) {
@@ -47,7 +47,7 @@ export async function evict(tx: Tx, overfull: ReadonlyMap<{ seq: number; emptied
 }
 
 export const ending = {
-  /** Also deletes the source unless another message uses it. @returns false if there is no such message */
+  /** Deletes a message, and its source unless another message uses it. @returns false if it does not exist */
   delete: write(
     async (tx, inboxId: string, messageId: string, now: number) => {
       const locked = await lockInboxOf(tx, inboxId, messageId, now);

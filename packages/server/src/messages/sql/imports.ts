@@ -7,13 +7,13 @@ import type { InboxRecord, StagedMails } from '../../inboxes/records.ts';
 import { addSources, insertRows, type NewSource } from '../../reading/sql.ts';
 import { addDeliveries, deliveriesOf, takePlaces } from './adding.ts';
 
-/** Lifetime of staged mails, longer than any import takes. The sweeper deletes older ones. */
+/** The sources of an unfinished import are deleted after this time, which is longer than any import takes. */
 export const STAGED_MS = HOUR_MS;
 
-// Mails of an imported recording are staged: their sources are stored under a name, without messages, so no
-// client can read them. The transaction that creates the inbox adds the messages and removes the name.
+// An import first stores the sources of its mails under a common name, the stage. They have no messages, so
+// no client can read them. The transaction that creates the inbox adds the messages and removes the stage.
 
-/** Other writes wait while an import commits: most of a minute with twenty times more deliveries. */
+/** Other writes wait while an import commits. Twenty times more deliveries would take most of a minute. */
 const MAX_DELIVERIES = 10_000;
 
 export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
@@ -21,8 +21,8 @@ export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
 
 export const imports = {
   /**
-   * Stores a source without a message. The source must be parsed before the inbox is created.
-   * @param stage one name for all mails of an inbox: `newId('msg', now)`
+   * Stores the source of an imported mail. It must be parsed before the inbox is created.
+   * @param stage the same `newId('msg', now)` for all mails of the import
    */
   stage: write(
     async (tx, mail: NewSource, accountId: string, stage: string) => {
@@ -44,7 +44,7 @@ export const imports = {
   ),
 };
 
-/** @throws AppError `unavailable` unless exactly these sources are staged under `stage` */
+/** @throws AppError `unavailable` unless exactly the sources of `mails` are stored under `stage` */
 async function takeOver(tx: Tx, { stage, mails }: StagedMails): Promise<void> {
   const taken = await tx.all<{ source: number }>(
     sql`delete from parked_sources where stage = ${stage} returning source_seq as source`,
@@ -76,7 +76,7 @@ async function addDeliveriesOf(
   await insertRows(tx, 'wakes (webhook_id)', wakes);
 }
 
-/** Adds staged mails to a new inbox. `receivedAt` rises by one millisecond per mail, to `now` if possible. */
+/** Adds imported mails to a new inbox. Their `receivedAt` are consecutive and, if possible, end at `now`. */
 export async function placeStaged(
   tx: Tx,
   { inbox, seq }: { inbox: InboxRecord; seq: number },

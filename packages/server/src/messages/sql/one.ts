@@ -22,7 +22,7 @@ import {
   WITH_READING,
 } from './rows.ts';
 
-/** Locks the live inbox before its message, as commits that delete old messages do, to prevent deadlocks. */
+/** Locks a live inbox before its message. Storing mail uses the same order, which prevents deadlocks. */
 export async function lockInboxOf(tx: Tx, inboxId: string, messageId: string, now: number) {
   const receivedAt = timeOfId('msg', messageId);
   if (receivedAt === undefined) return undefined;
@@ -33,7 +33,7 @@ export async function lockInboxOf(tx: Tx, inboxId: string, messageId: string, no
   return inbox && { inboxSeq: inbox.seq, receivedAt };
 }
 
-/** `from` and `where` of one message `m` of a live inbox `i`; no row for an invalid id. */
+/** `from` and `where` for one message `m` of a live inbox `i`. For an invalid id, there is no row. */
 const fromMessage = (inboxId: string, messageId: string, now: number, joins = EMPTY): Sql =>
   sql`from inboxes i join messages m on m.inbox_seq = i.seq ${joins}
     where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at = ${timeOfId('msg', messageId) ?? -1}

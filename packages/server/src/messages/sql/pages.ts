@@ -31,12 +31,12 @@ export const emptyPage = (before: number): NewestPage => ({
   isComplete: true,
 });
 
-/** A message may be this much older than one before it in the account's order, because the clocks of nodes differ. */
+/** A message may be this much older than an earlier one of the account, because clocks of nodes differ. */
 const MAX_DISORDER_MS = 60_000;
 
 /**
- * Finds a place up to which no message is newer than `time`, by binary search: if a message is older than
- * `time` by {@link MAX_DISORDER_MS}, all messages before it are older than `time`.
+ * Finds an `accountOrder` up to which no message is newer than `time`, by binary search. If a message is
+ * older than `time` by {@link MAX_DISORDER_MS}, all messages before it are older than `time`.
  */
 async function placeUpTo(db: Db, account: number, newest: number, time: number): Promise<number> {
   let place = 0;
@@ -115,7 +115,7 @@ export const pages = {
 
   /** One line per message, newest first: `receivedAt`, a space, and the RCPT addresses as a JSON array. */
   recipients: read(async (db, inboxId: string, after: number, now: number): Promise<string> => {
-    // One string, because a row for each message would take longer than the search itself.
+    // One string, because returning a row for each message would take longer than searching the addresses.
     const all = bounded({ after, before: Number.POSITIVE_INFINITY, limit: MAX_RECIPIENT_ROWS });
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (${ofLiveInbox(RECIPIENTS, inboxId, all, now)}) newest`,
@@ -123,12 +123,12 @@ export const pages = {
     return row?.lines ?? '';
   }),
 
-  /** The largest committed `accountOrder`, also of deleted messages; 0 if there is none. */
+  /** The largest committed `accountOrder`, even if its message was deleted; 0 before the first message. */
   newestInAccount: read(async (db, accountId: string) => (await placesOf(db, accountId))?.last ?? 0),
 
-  /** The `accountOrder` after which all messages with `receivedAt > time` and all later commits come. */
+  /** Returns an `accountOrder`. All messages with `receivedAt > time` and all later commits come after it. */
   placeInAccount: read(async (db, accountId: string, time: number): Promise<number> => {
-    // Read the newest place first, so that later commits come after the result.
+    // Read the largest `accountOrder` first, so that later commits come after the result.
     const account = await placesOf(db, accountId);
     if (!account) return 0;
     const { seq, last: newest } = account;

@@ -111,7 +111,7 @@ export const DESCENDING = constant('desc');
 
 /**
  * Selects at most `limit` messages `m` of a live inbox. Subqueries read the inbox, because a join would make
- * PostgreSQL read and sort all messages. There is one lower bound, because an index search uses only one.
+ * PostgreSQL read and sort all messages. The two lower bounds are combined: an index search uses only one.
  */
 export const ofLiveInbox = (
   columns: Sql,

@@ -44,13 +44,13 @@ import {
 export const INVISIBLE_SET =
   '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]';
 
-/** Messages that one call reads: about 10 ms, or 50 ms if the content of each is parsed. */
+/** Messages that one call reads. They take about 10 ms, or 50 ms if the content of each is parsed. */
 const ROWS_PER_CALL = 500;
 /** Bytes that one call reads; the first message is read even if it is larger. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
 const MIN_LETTERS = 3;
 
-/** Longer patterns that nearly match would take seconds, because the database tries them at each position. */
+/** The database tries a pattern at each position. Longer patterns that nearly match would take seconds. */
 const PATTERN_CHARACTERS = 16;
 const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
@@ -82,8 +82,8 @@ function stretchOf(found: readonly Sized[], empty: number): Stretch {
 
 /**
  * A `LIKE` pattern that matches every stored JSON text that contains `text`, in any case or Unicode form;
- * null if it would be too short. `i`, `k` and `-` become wildcards, because other characters fold to them
- * (dotted capital I, Kelvin sign, dashes).
+ * null if it would be too short. `i`, `k` and `-` become wildcards, because `fold` also makes them from other
+ * characters (dotted capital I, Kelvin sign, dashes).
  */
 export function likePattern(text: string): string | null {
   const stretches = fold(text).match(PIECES) ?? [];
@@ -99,13 +99,13 @@ const SUMMARY = textOf('r.summary');
 const CONTENT = textOf('r.content');
 /** True if a part of the mail's text may be only in its raw source. */
 const MAY_LACK_TEXT = constant(`r.size > ${MAY_LACK_TEXT_BYTES}`);
-/** Whether a summary has invisible characters, which comparisons ignore. Equal lengths mean only ASCII. */
+/** Whether a summary has invisible characters, which comparisons ignore. With equal lengths, it is ASCII. */
 const HAS_INVISIBLE = sql`(length(r.summary) <> length(${SUMMARY}) and ${SUMMARY} ${perEngine({
   sqlite: `glob '*${INVISIBLE_SET}*'`,
   postgres: `~ '${INVISIBLE_SET}'`,
 })})`;
 
-/** A necessary SQL condition for messages that meet `condition`; undefined if it would exclude none. */
+/** SQL that excludes only messages that do not meet `condition`; undefined if it would exclude none. */
 function mayMeet(condition: MailCondition): Sql | undefined {
   if (condition.not || condition.field === 'attachments') return undefined;
   const { field, text } = condition;
@@ -218,7 +218,7 @@ export const searching = {
       const inSql = conditions.flatMap(
         (condition) => (isMailCondition(condition) ? mayMeet(condition) : meets(condition)) ?? [],
       );
-      // The account is checked again, because row numbers are reused.
+      // The account is checked again, because the row number of a deleted inbox can be used for a new one.
       const rows = await db.all<Candidate>(
         sql`select ${LISTED_COLUMNS}, i.id as "inboxId", m.account_order as "accountOrder", m.rcpt_to as "rcptTo"
           from messages m join inboxes i on i.seq = m.inbox_seq join readings r on r.source_seq = m.source_seq
