@@ -15,7 +15,7 @@ export interface Setting<T = unknown> {
   allowed: string;
   sentence: string;
   secret?: true;
-  /** @throws SettingError if its message is more specific than `allowed`, otherwise any Error */
+  /** @throws SettingError to show its message before `allowed`. Of any other Error, only `allowed` is shown. */
   parse(text: string): T;
 }
 

@@ -30,7 +30,7 @@ export const faults = {
     return row && toRules(row.faults);
   }),
 
-  /** Uses the next unused rule once if it is for this point, and stores a refusal in the same transaction. */
+  /** If the first rule with uses left is for the point `at`, takes one use, and stores a refusal with it. */
   spend: write(
     async (
       tx,

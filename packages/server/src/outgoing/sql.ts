@@ -64,7 +64,7 @@ interface StoredOutgoing extends Pick<NewOutgoing, 'id' | 'kind' | 'messageId' |
 
 /** `inboxId` is also null if the inbox has ended; `address` is then empty. */
 export interface ClaimedOutgoing extends StoredOutgoing, Pick<NewOutgoing, 'accountId' | 'inboxId'> {
-  /** Expiry of the lease; identifies the claim. */
+  /** When the lease ends. A result is stored only if the row still has this value. */
   leasedUntil: number;
   address: string;
 }

@@ -25,7 +25,7 @@ const BACKLOG = 'Too much mail of this account is not read yet. Send it again in
 const MAX_BURST_MAILS = 10_000;
 const MAX_BURST_BYTES = 24 * 1024 * 1024;
 const QUIET_MS = 20;
-/** The node that received a mail has these pauses to parse it. After the last one, this node parses it. */
+/** Pauses between checks whether the node that received a mail has parsed it. After the last, this node parses it. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
 /** Interval of searches for mails that a node received but did not parse before it ended. */
 const LOOK_MS = 60_000;

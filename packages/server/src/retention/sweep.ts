@@ -38,7 +38,7 @@ export const inSequence =
     return freed;
   };
 
-/** @param lock by default, locked rows are left for the next sweep, to prevent deadlocks with deletions */
+/** @param lock of the rows to delete. By default, locked rows are left to the next sweep, which prevents deadlocks. */
 export const removeSome = (
   table: string,
   key: string,
@@ -94,7 +94,7 @@ export const FREEING: readonly Chore[] = [
   removeEndedWebhook,
 ];
 
-/** A replay counts as cut if it is still running this long after its planned end. */
+/** A replay gets the state `cut` if it is still running this long after its planned end. */
 const REPLAY_GRACE_MS = MINUTE_MS;
 
 const markCutReplays: Chore = async (tx, limit, now) => {

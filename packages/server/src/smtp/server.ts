@@ -57,7 +57,7 @@ class Connection implements Transport, LimitedConnection {
   #drained: (() => void) | undefined;
   /** When the final reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
-  /** Start of the session, moved forward by delays of fault rules; monotonic milliseconds. */
+  /** Start of the session in monotonic milliseconds. Delays of fault rules are added, so that they do not count. */
   #begunAt: number;
   #delayedAt = 0;
   #window: { reader: DataReader; since: number; bytes: number } | undefined;

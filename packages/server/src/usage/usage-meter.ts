@@ -61,7 +61,7 @@ class AccountMonth {
 
 /** Interval at which daily counts and key uses are written. A crash loses at most one interval. */
 const REPORT_EVERY_MS = 10_000;
-/** After this time without a request, unspent leased requests are returned for use on other nodes. */
+/** After this time without a request, the unused part of the lease is returned, for other nodes. */
 const RETURN_AFTER_MS = 60_000;
 /** An account without requests for this long is dropped from memory. No single request takes so long. */
 const FORGET_AFTER_MS = 600_000;

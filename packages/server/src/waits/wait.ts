@@ -192,7 +192,7 @@ class WaitScan {
   seenCount = 0;
   /** The newest messages that did not match, oldest first, at most {@link MAX_COMPARED}. */
   #unmatched: CheckedMessage[] = [];
-  /** Conditions that no unmatched message meets. Messages that are no longer in `seen` count as well. */
+  /** Conditions that failed for every unmatched message, including those that `seen` no longer contains. */
   commonFailed: readonly FailedCondition[] = [];
   /** Whether the last call of {@link run} checked all messages that had arrived. */
   isComplete = false;

@@ -31,7 +31,7 @@ const DELETIONS_SHARE = 0.25;
 /** If more space is free, the exact amount is not calculated. */
 const AMPLE_BYTES = 1024 * 1024 * 1024;
 const SMALL_WRITE_BYTES = 64 * 1024;
-/** How long a truncation of the log waits for readers. Readers of other processes may take hours. */
+/** How long a truncation of the WAL waits for read transactions. Those of other processes may take hours. */
 const READERS_TIMEOUT_MS = 100;
 
 /** Upper bound of the parsed content of a mail; see MAX_STORED_BYTES in mail/stored-content.ts. */
@@ -53,7 +53,7 @@ function bytesAdded({ path, args: [items, ...others] }: Call): number {
 function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
   const numberOf = (query: string): number => Number(Object.values(database.prepare(query).get() ?? {})[0]);
   const pageBytes = numberOf('pragma page_size');
-  /** Free bytes when emptying the log last failed. It is tried again only with more free space. */
+  /** Free bytes of the disk when truncating the WAL last failed. Another attempt needs more free space. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
   let admitted = 0;
 

@@ -43,7 +43,10 @@ const SOMETHING_ELSE = -1;
 const HINT = 60;
 /** Points that a `loose` candidate needs if only a colon or "is" separates it from its announcement. */
 const SURE_ENOUGH = 85;
-/** Points that a `loose` candidate needs after other words, and that a chain of words always needs. */
+/**
+ * Minimum score of a `loose` candidate if more than a colon or "is" is between it and its announcement. A code of
+ * several words, such as `calm-otter-swims`, always needs it.
+ */
 const SURE_IN_SENTENCE = 97;
 /** In mail about a purchase, a shorter number is a coupon, unless the text mentions verification. */
 const MIN_CHECKOUT_DIGITS = 6;

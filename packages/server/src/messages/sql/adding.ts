@@ -44,8 +44,8 @@ interface BatchPlan {
 }
 
 /**
- * Decides which messages to store, and updates the counters of inboxes. Skips mail with an `outgoing` id that
- * is not in `ended`, because another transaction has stored this mail.
+ * Decides which messages to store, and updates the counters of inboxes. `ended` has the ids of outgoing mail that
+ * this transaction completed. Mail with another `outgoing` id is skipped, because it was stored or cancelled before.
  */
 function planBatch(mails: readonly NewMail[], { inboxes, ended }: Locked, now: number): BatchPlan {
   const plan: BatchPlan = { mails: [], placed: [], changed: new Map(), overfull: new Map() };

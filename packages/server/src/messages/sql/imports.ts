@@ -21,8 +21,8 @@ export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
 
 export const imports = {
   /**
-   * Stores the source of an imported mail. It must be parsed before the inbox is created.
-   * @param stage the same `newId('msg', now)` for all mails of the import
+   * Stores the source of an imported mail. The caller has it parsed before it creates the inbox.
+   * @param stage names the import: one `newId('msg', now)` for all its mails
    */
   stage: write(
     async (tx, mail: NewSource, accountId: string, stage: string) => {
@@ -76,7 +76,7 @@ async function addDeliveriesOf(
   await insertRows(tx, 'wakes (webhook_id)', wakes);
 }
 
-/** Adds imported mails to a new inbox. Their `receivedAt` are consecutive and, if possible, end at `now`. */
+/** Adds imported mails to a new inbox. Their `receivedAt` are a millisecond apart and end at `now`, or later. */
 export async function placeStaged(
   tx: Tx,
   { inbox, seq }: { inbox: InboxRecord; seq: number },
