@@ -435,7 +435,7 @@ describeConsole('the console of an account without settings', {}, (site) => {
 
   it('text that is selected beyond the edge of a dialog does not close it', async () => {
     const { page } = await site.show('/webhooks?new=1');
-    const field = page.getByLabel('URL');
+    const field = page.getByRole('textbox', { name: /^URL/ });
     await field.fill('http://127.0.0.1:3000/hooks');
     const box = await field.boundingBox();
     await page.mouse.move((box?.x ?? 0) + 120, (box?.y ?? 0) + 10);
