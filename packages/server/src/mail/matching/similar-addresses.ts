@@ -53,7 +53,7 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
   return kind === 'catch-all' ? areDomainsAlike(domainOf(address), domain) : areAlike(address, wanted);
 }
 
-const [QUOTE, PLUS, OPENING, AT, SMALL_A, TILDE] = [34, 43, 60, 64, 97, 126] as const;
+const [QUOTE, PLUS, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [34, 43, 60, 64, 92, 97, 126] as const;
 const CASE = 32;
 
 function countBits(bits: number): number {
@@ -62,18 +62,39 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** Letters of the local part without its tag, as a bit set; undefined if quoted, bracketed or not ASCII. */
-function letterSetOf(path: string): number | undefined {
-  let letters = 0;
-  for (let i = 0; i < path.length; i++) {
-    const code = path.charCodeAt(i);
-    if (code === AT || code === PLUS) break;
-    if (code === QUOTE || code === OPENING || code > TILDE) return undefined;
-    const letter = (code | CASE) - SMALL_A;
-    if (letter >= 0 && letter < 26) letters |= 1 << letter;
+/**
+ * Calls `test` with the letters of each local part in a line, without its tag, as a bit set of a to z. Compares
+ * characters of the JSON text, because parsing thousands of lines would take milliseconds.
+ * @returns true if a call did, or if a local part has quotes or is not ASCII, so that only a parser can read it
+ */
+function someLetters(lines: string, from: number, to: number, test: (letters: number) => boolean): boolean {
+  let [isInString, isInLocal, bits] = [false, false, 0];
+  for (let i = from; i < to; i++) {
+    const code = lines.charCodeAt(i);
+    if (code === QUOTE && !isInString) {
+      [isInString, isInLocal, bits] = [true, true, 0];
+    } else if (code === QUOTE || (isInLocal && (code === AT || code === PLUS))) {
+      if (isInLocal && test(bits)) return true;
+      isInLocal = false;
+      if (code === QUOTE) isInString = false;
+    } else if (isInLocal) {
+      if (code === BACKSLASH || code === OPENING || code > TILDE) return true;
+      const letter = (code | CASE) - SMALL_A;
+      if (letter >= 0 && letter < 26) bits |= 1 << letter;
+    } else if (code === BACKSLASH) return true;
   }
-  return letters;
+  return false;
 }
+
+const lettersOfAddress = (address: string): number => {
+  let all = 0;
+  const keep = (letters: number): boolean => {
+    all = letters;
+    return false;
+  };
+  someLetters(JSON.stringify(address), 0, address.length + 2, keep);
+  return all;
+};
 
 /** A recipient of a mail. `address` is undefined if it is not similar to the wanted address. */
 export interface Found {
@@ -83,29 +104,33 @@ export interface Found {
   address: string | undefined;
 }
 
-/** @param lines one per mail: epoch milliseconds, a space, and the recipient or a JSON array of recipients */
+/**
+ * @param lines one line per mail: epoch milliseconds, a space, and its recipient or the array of them as JSON
+ * @param maxOthers number of other recipients that are returned
+ */
 export function findSimilar(lines: string, wanted: WantedAddress, maxOthers: number): Found[] {
-  const own = letterSetOf(wanted.address);
-  // Each typing error changes at most two letters. A name with an appended tag has all letters of the name.
-  const mayBe = (letters: number | undefined): boolean =>
+  const own = lettersOfAddress(wanted.address);
+  // Each typing error changes at most two letters; a tagged name has all letters of the name.
+  const mayBe = (letters: number): boolean =>
     wanted.kind === 'catch-all' ||
-    own === undefined ||
-    letters === undefined ||
     (letters & own) === letters ||
     (letters & own) === own ||
     countBits(letters ^ own) <= 2 * MAX_TYPOS;
   const found: Found[] = [];
   let others = 0;
-  for (const line of lines.split('\n')) {
-    if (line === '') continue;
-    const space = line.indexOf(' ');
-    const recipients: string | string[] = JSON.parse(line.slice(space + 1));
+  for (let from = 0, end = 0; from < lines.length; from = end + 1) {
+    end = lines.indexOf('\n', from);
+    if (end === -1) end = lines.length;
+    const space = lines.indexOf(' ', from);
+    if (others >= maxOthers && !someLetters(lines, space, end, mayBe)) continue;
+    const at = Number(lines.slice(from, space));
+    const recipients: string | string[] = JSON.parse(lines.slice(space + 1, end));
     for (const path of [recipients].flat()) {
-      const parsed = mayBe(letterSetOf(path)) ? parseAddress(path, { smtputf8: true }) : undefined;
+      const parsed = parseAddress(path, { smtputf8: true });
       const address = parsed && inboxAddress(parsed);
       const isSimilar = address && (address === wanted.address || isNearMiss(address, wanted));
       if (isSimilar || others++ < maxOthers)
-        found.push({ at: Number(line.slice(0, space)), path, address: isSimilar ? address : undefined });
+        found.push({ at, path, address: isSimilar ? address : undefined });
     }
   }
   return found;
