@@ -62,6 +62,7 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
     try {
       const { blocks, bavail, bsize } = statfsSync(path);
       const available = bavail * bsize;
+      // Some file systems report no blocks.
       if (available > AMPLE_BYTES || blocks === 0) return undefined;
       const growth = Math.max(0, numberOf('pragma page_count') * pageBytes - statSync(path).size);
       const share = Math.min(blocks * bsize * RESERVE_SHARE, MAX_RESERVE_BYTES);

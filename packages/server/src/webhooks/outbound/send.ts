@@ -129,7 +129,9 @@ async function readStart(answer: Dispatcher.ResponseData): Promise<string> {
       read += chunk.length;
       if (read > RESPONSE_READ_BYTES) break;
     }
-  } catch {}
+  } catch {
+    // The attempt counts by its status. What arrived before the error is kept.
+  }
   if ((headerOf(answer, 'content-encoding') ?? 'identity') !== 'identity') return '';
   // `stream` omits an incomplete character at the end.
   const text = new TextDecoder().decode(Buffer.concat(kept), { stream: true });
