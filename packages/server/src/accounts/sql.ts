@@ -69,19 +69,16 @@ async function insertAccount(tx: Tx, { id, name, plan, createdAt }: AccountRecor
 
 export const accounts = {
   /** Creates the first account and its key. @returns false if an account exists or is being created */
-  createFirst: write(
-    async (tx, account: AccountRecord, key: HashedKey): Promise<boolean> => {
-      // If two processes start at once, only the one that inserts the marker creates the account.
-      const mine = await tx.run(
-        sql`insert into markers (name) values ('first-account') on conflict (name) do nothing`,
-      );
-      if (mine === 0 || (await firstAccount(tx))) return false;
-      await insertAccount(tx, account);
-      await addKey(tx, key);
-      return true;
-    },
-    { mayUseReserve: true },
-  ),
+  createFirst: write({ mayUseReserve: true }, async (tx, account: AccountRecord, key: HashedKey) => {
+    // If two processes start at once, only the one that inserts the marker creates the account.
+    const mine = await tx.run(
+      sql`insert into markers (name) values ('first-account') on conflict (name) do nothing`,
+    );
+    if (mine === 0 || (await firstAccount(tx))) return false;
+    await insertAccount(tx, account);
+    await addKey(tx, key);
+    return true;
+  }),
 
   findFirst: read(firstAccount),
 
@@ -103,15 +100,12 @@ export const accounts = {
     return rows.map(named);
   }),
 
-  setPlan: write(
-    async (tx, id: string, plan: string): Promise<AccountRecord | undefined> => {
-      const row = await tx.first<AccountRecord>(
-        sql`update accounts set plan = ${plan} where id = ${id} returning ${ACCOUNT}`,
-      );
-      return row && named(row);
-    },
-    { mayUseReserve: true },
-  ),
+  setPlan: write({ mayUseReserve: true }, async (tx, id: string, plan: string) => {
+    const row = await tx.first<AccountRecord>(
+      sql`update accounts set plan = ${plan} where id = ${id} returning ${ACCOUNT}`,
+    );
+    return row && named(row);
+  }),
 };
 
 const KEY = constant(
@@ -189,6 +183,8 @@ export const keys = {
 
   /** Adds a key, unless its hash exists or was revoked. @throws AppError `limit_reached` at `maxKeys` */
   create: write(
+    // Lets a starting server add the key of MAYFLY_API_KEY even if the disk is full.
+    { mayUseReserve: true },
     async (tx, key: HashedKey, maxKeys?: number): Promise<void> => {
       await requireAccount(tx, key.accountId);
       if (maxKeys !== undefined) {
@@ -203,12 +199,11 @@ export const keys = {
       }
       await addKey(tx, key);
     },
-    // Lets a starting server add the key of MAYFLY_API_KEY even if the disk is full.
-    { mayUseReserve: true },
   ),
 
   /** Revokes a key. With `keepOne`, only if the account has another live key of scope `full`. */
   revoke: write(
+    { mayUseReserve: true },
     async (tx, accountId: string, id: string, keepOne: boolean, now: number) => {
       // Locks the account: two concurrent revocations could each rely on the key that the other one revokes.
       await tx.first(sql`select id from accounts where id = ${accountId} ${FOR_UPDATE}`);
@@ -223,10 +218,10 @@ export const keys = {
       await rememberRevoked(tx, mine.hash);
       return 'revoked';
     },
-    { mayUseReserve: true },
   ),
 
   used: write(
+    { mayUseReserve: true, keepsInboxes: true },
     async (tx, uses: { keyId: string; at: number }[]): Promise<void> => {
       // Update in one order, to prevent deadlocks.
       for (const { keyId, at } of uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1)))
@@ -235,7 +230,6 @@ export const keys = {
             where id = ${keyId} and (last_used_at is null or last_used_at < ${at})`,
         );
     },
-    { mayUseReserve: true, keepsInboxes: true },
   ),
 };
 
@@ -255,9 +249,8 @@ export const domains = {
 
   /** Removes a domain. Its inboxes stay, but get no more mail. @returns false if it belonged to no account */
   remove: write(
-    async (tx, domain: string): Promise<boolean> =>
-      (await tx.run(sql`delete from domains where domain = ${domain}`)) > 0,
     { mayUseReserve: true },
+    async (tx, domain: string) => (await tx.run(sql`delete from domains where domain = ${domain}`)) > 0,
   ),
 
   find: read((db, domain: string) =>

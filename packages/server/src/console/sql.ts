@@ -36,12 +36,9 @@ export const sessions = {
       ),
   ),
 
-  used: write(
-    async (tx, hash: string, at: number): Promise<void> => {
-      await tx.run(sql`update sessions set used_at = ${at} where hash = ${hash} and used_at < ${at}`);
-    },
-    { keepsInboxes: true },
-  ),
+  used: write({ keepsInboxes: true }, async (tx, hash: string, at: number): Promise<void> => {
+    await tx.run(sql`update sessions set used_at = ${at} where hash = ${hash} and used_at < ${at}`);
+  }),
 
   delete: write(async (tx, hash: string): Promise<void> => {
     await tx.run(sql`delete from sessions where hash = ${hash}`);

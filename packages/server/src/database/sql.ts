@@ -289,19 +289,31 @@ export async function callRead(
   return result;
 }
 
-export interface Operation<Args extends readonly unknown[], Result> {
-  readonly kind: Kind;
-  readonly traits: Traits;
-  /** @param on a {@link Db}, {@link Tx} or {@link Transaction}, depending on `kind` */
-  readonly run: (on: never, ...args: Args) => Promise<Result>;
-}
-
 type Run<On, Args extends readonly unknown[], Result> = (on: On, ...args: Args) => Promise<Result>;
 
+/** `On`: a {@link Db}, {@link Tx} or {@link Transaction}, depending on `kind`. */
+export interface Operation<Args extends readonly unknown[], Result, On = never> {
+  readonly kind: Kind;
+  readonly traits: Traits;
+  readonly run: Run<On, Args, Result>;
+}
+
+interface Declare<On> {
+  <Args extends readonly unknown[], Result>(run: Run<On, Args, Result>): Operation<Args, Result, On>;
+  <Args extends readonly unknown[], Result>(
+    traits: Traits,
+    run: Run<On, Args, Result>,
+  ): Operation<Args, Result, On>;
+}
+
 const operation =
-  <On>(kind: Kind) =>
-  <Args extends readonly unknown[], Result>(run: Run<On, Args, Result>, traits: Traits = {}) =>
-    ({ kind, traits, run }) as const satisfies Operation<Args, Result>;
+  <On>(kind: Kind): Declare<On> =>
+  <Args extends readonly unknown[], Result>(
+    ...given: [Run<On, Args, Result>] | [Traits, Run<On, Args, Result>]
+  ) => {
+    const [traits, run] = given.length === 1 ? [{}, given[0]] : given;
+    return { kind, traits, run };
+  };
 
 export const read = operation<Db>('read');
 export const search = operation<Db>('search');
@@ -310,9 +322,9 @@ export const steps = operation<Transaction>('steps');
 const flightOf = operation<Tx>('flight');
 
 export const flight = <Args extends readonly unknown[], Result>(
+  traits: Traits,
   run: (tx: Tx, ...args: Args) => Promise<Flight<Result>>,
-  traits: Traits = {},
-) => flightOf(run as unknown as Run<Tx, Args, Result>, traits);
+) => flightOf(traits, run as unknown as Run<Tx, Args, Result>);
 
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
 

@@ -32,6 +32,7 @@ export const faults = {
 
   /** If the first rule with uses left is for the point `at`, takes one use, and stores a refusal with it. */
   spend: write(
+    { keepsInboxes: true },
     async (
       tx,
       inboxId: string,
@@ -56,6 +57,5 @@ export const faults = {
       await insertRefusals(tx, [{ at: now, reply: shown, ...sender, fault }]);
       return { ...fault, reply };
     },
-    { keepsInboxes: true },
   ),
 };

@@ -141,27 +141,24 @@ async function liveSeq(tx: Tx, accountId: string, inboxId: string, now: number):
 
 export const outgoing = {
   /** Skips rows of inboxes that ended or have {@link MAX_PENDING} rows. @returns how many were added */
-  add: write(
-    async (tx, rows: NewOutgoing[], now: number): Promise<number> => {
-      let added = 0;
-      for (const { id, accountId, inboxId, kind, messageId, ref, details, raw, dueAt } of rows) {
-        const seq = inboxId === null ? null : await liveSeq(tx, accountId, inboxId, now);
-        if (seq === undefined) continue;
-        const pending = await tx.first<{ count: number }>(
-          sql`select count(*) as count from outgoing where inbox_seq = ${seq} and due_at is not null`,
-        );
-        if ((pending?.count ?? 0) >= MAX_PENDING) continue;
-        added += await tx.run(
-          sql`insert into outgoing (id, account_id, inbox_seq, kind, state, message_id, ref, details, raw, created_at,
+  add: write({ keepsInboxes: true }, async (tx, rows: NewOutgoing[], now: number): Promise<number> => {
+    let added = 0;
+    for (const { id, accountId, inboxId, kind, messageId, ref, details, raw, dueAt } of rows) {
+      const seq = inboxId === null ? null : await liveSeq(tx, accountId, inboxId, now);
+      if (seq === undefined) continue;
+      const pending = await tx.first<{ count: number }>(
+        sql`select count(*) as count from outgoing where inbox_seq = ${seq} and due_at is not null`,
+      );
+      if ((pending?.count ?? 0) >= MAX_PENDING) continue;
+      added += await tx.run(
+        sql`insert into outgoing (id, account_id, inbox_seq, kind, state, message_id, ref, details, raw, created_at,
               due_at, attempts)
             values (${id}, ${accountId}, ${seq}, ${kind}, 'pending', ${messageId}, ${ref}, ${JSON.stringify(details)},
               ${raw}, ${now}, ${dueAt}, 0)`,
-        );
-      }
-      return added;
-    },
-    { keepsInboxes: true },
-  ),
+      );
+    }
+    return added;
+  }),
 
   nextAt: read(async (db): Promise<number | null> => {
     const first = await db.first<{ at: number | null }>(
@@ -173,6 +170,7 @@ export const outgoing = {
   }),
 
   claim: write(
+    { keepsInboxes: true },
     async (tx, { limit, leaseMs }: { limit: number; leaseMs: number }, wall: number, now: number) => {
       await tx.run(
         sql`update outgoing set state = 'cancelled', due_at = null, raw = null, ended_at = ${wall},
@@ -188,16 +186,15 @@ export const outgoing = {
         and ${IS_DUE(now)} order by o.due_at, o.id limit ${Math.min(limit, CLAIMED)} ${FOR_UPDATE_SKIP_LOCKED}`;
       return [...(await claimScheduled(tx, now, now + leaseMs)), ...(await lease(tx, others, now + leaseMs))];
     },
-    { keepsInboxes: true },
   ),
 
   /** Releases all leases. Only at the start of a single server, when no other process can hold one. */
-  releaseAll: write(
-    (tx) => tx.run(sql`update outgoing set leased_until = null where leased_until is not null`),
-    { mayUseReserve: true },
+  releaseAll: write({ mayUseReserve: true }, (tx) =>
+    tx.run(sql`update outgoing set leased_until = null where leased_until is not null`),
   ),
 
   record: write(
+    { keepsInboxes: true },
     (tx, { id, leasedUntil, details }: Claim, { state, error, dueAt, to }: OutgoingResult, now: number) =>
       tx.run(
         sql`update outgoing set state = ${state}, due_at = ${dueAt}, leased_until = null, error = ${error},
@@ -205,7 +202,6 @@ export const outgoing = {
             ended_at = ${dueAt === null ? now : null}, raw = ${dueAt === null ? sql`null` : sql`raw`}
           where id = ${id} and leased_until = ${leasedUntil}`,
       ),
-    { keepsInboxes: true },
   ),
 
   rawOf: read(async (db, id: string) => {
@@ -217,6 +213,7 @@ export const outgoing = {
 
   /** Makes pending items due `ms` earlier. @returns how many are due; undefined if the inbox is not live */
   advance: write(
+    { keepsInboxes: true },
     async (tx, accountId: string, inboxId: string, ms: number, wall: number, now: number) => {
       const seq = await liveSeq(tx, accountId, inboxId, wall);
       if (seq === undefined) return undefined;
@@ -226,11 +223,11 @@ export const outgoing = {
       );
       return moved.filter(({ dueAt }) => dueAt <= now && dueAt + ms > now).length;
     },
-    { keepsInboxes: true },
   ),
 
   /** Changes the time of a scheduled mail; null cancels it. @returns false if the mail is not pending */
   reschedule: write(
+    { keepsInboxes: true },
     async (
       tx,
       { accountId, inboxId }: { accountId: string; inboxId: string | null },
@@ -248,7 +245,6 @@ export const outgoing = {
       );
       return changed > 0;
     },
-    { keepsInboxes: true },
   ),
 
   /** Events, reports and replies of a live inbox, newest first. */

@@ -67,23 +67,21 @@ export const providerItems = {
   ),
 
   /** @returns false if the owner has reached the limit of templates */
-  keep: write(
-    async (tx, item: Item, value: unknown, expiresAt: number): Promise<boolean> => {
-      await tx.run(insertion(item, value, expiresAt));
-      if (item.kind !== 'template') return true;
-      const kept = await tx.first<{ items: number; bytes: number }>(
-        sql`select count(*) as items, sum(bytes) as bytes from provider_items
+  keep: write({ keepsInboxes: true }, async (tx, item: Item, value: unknown, expiresAt: number) => {
+    await tx.run(insertion(item, value, expiresAt));
+    if (item.kind !== 'template') return true;
+    const kept = await tx.first<{ items: number; bytes: number }>(
+      sql`select count(*) as items, sum(bytes) as bytes from provider_items
           where owner = ${item.owner.id} and kind = 'template'`,
-      );
-      if (!kept || (kept.items <= MAX_TEMPLATES && Number(kept.bytes) <= MAX_TEMPLATE_BYTES)) return true;
-      await tx.run(sql`delete from provider_items where ${isOne(item)}`);
-      return false;
-    },
-    { keepsInboxes: true },
-  ),
+    );
+    if (!kept || (kept.items <= MAX_TEMPLATES && Number(kept.bytes) <= MAX_TEMPLATE_BYTES)) return true;
+    await tx.run(sql`delete from provider_items where ${isOne(item)}`);
+    return false;
+  }),
 
   /** Stores a value unless a live one exists, atomically across nodes. @returns the existing value, if any */
   keepFirst: write(
+    { keepsInboxes: true },
     async (
       tx,
       item: Item,
@@ -104,12 +102,10 @@ export const providerItems = {
       );
       return undefined;
     },
-    { keepsInboxes: true },
   ),
 
   remove: write(
-    async (tx, item: Item): Promise<boolean> =>
-      (await tx.run(sql`delete from provider_items where ${isOne(item)}`)) > 0,
     { keepsInboxes: true, mayUseReserve: true },
+    async (tx, item: Item) => (await tx.run(sql`delete from provider_items where ${isOne(item)}`)) > 0,
   ),
 };

@@ -245,12 +245,12 @@ async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
 
 export const readings = {
   /** Does not wait for the disk: mails can be parsed again. @returns the number of deliveries now due */
-  keep: write(keep, { keepsInboxes: true, mayUseReserve: true, relaxed: true }),
+  keep: write({ keepsInboxes: true, mayUseReserve: true, relaxed: true }, keep),
 
   /** Waits for stable storage, because a later check of the sender may give another result. */
-  keepChecked: write(keep, { keepsInboxes: true, mayUseReserve: true }),
+  keepChecked: write({ keepsInboxes: true, mayUseReserve: true }, keep),
 
-  reserve: write(reserveSources, { keepsInboxes: true }),
+  reserve: write({ keepsInboxes: true }, reserveSources),
 
   missing: read(async (db, sources: readonly number[]): Promise<UnreadSource[]> => {
     return db.all<UnreadSource>(

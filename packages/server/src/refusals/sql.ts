@@ -120,16 +120,13 @@ const isOnDomain = (same: '=' | '<>', accountId: string) =>
 const since = (after: number, now: number): number => Math.max(after, now - REFUSAL_KEPT_MS);
 
 export const refusals = {
-  add: steps(
-    async (transaction, added: NewRefusal[]) => {
-      for (let from = 0; from < added.length; from += ADDED_PER_STEP) {
-        if (from > 0) await nextTurn();
-        const step = added.slice(from, from + ADDED_PER_STEP);
-        await transaction((tx) => insertRefusals(tx, step));
-      }
-    },
-    { keepsInboxes: true },
-  ),
+  add: steps({ keepsInboxes: true }, async (transaction, added: NewRefusal[]) => {
+    for (let from = 0; from < added.length; from += ADDED_PER_STEP) {
+      if (from > 0) await nextTurn();
+      const step = added.slice(from, from + ADDED_PER_STEP);
+      await transaction((tx) => insertRefusals(tx, step));
+    }
+  }),
 
   /** Refusals and {@link capturedMail} of an address, and refusals without a recipient, newest first. */
   listConcerning: read(async (db, address: string, after: number, now: number): Promise<Refusal[]> => {

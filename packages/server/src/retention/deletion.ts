@@ -36,13 +36,14 @@ async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: 
 /** Deleted inboxes are unreadable at once; the sweeper frees their space. Inboxes are locked in id order. */
 export const inboxDeletion = {
   delete: write(
-    async (tx, accountId: string, inboxId: string, now: number): Promise<boolean> =>
-      (await end(tx, accountId, [inboxId], now)).length > 0,
     { mayUseReserve: true },
+    async (tx, accountId: string, inboxId: string, now: number) =>
+      (await end(tx, accountId, [inboxId], now)).length > 0,
   ),
 
   /** Deletes all live inboxes with all `labels` (at least one), except the sink. @returns their ids */
   deleteByLabels: steps(
+    { mayUseReserve: true },
     async (
       transaction,
       accountId: string,
@@ -66,7 +67,6 @@ export const inboxDeletion = {
         if (ids.length < INBOXES_PER_STEP) return deleted;
       }
     },
-    { mayUseReserve: true },
   ),
 };
 
@@ -151,6 +151,7 @@ async function inSteps(
  * @returns `last` for the only account, which is not deleted
  */
 export const deleteAccount = steps(
+  { mayUseReserve: true },
   async (transaction, accountId: string, now: number): Promise<'deleted' | 'last' | 'unknown'> => {
     const outcome = await transaction(async (tx) => {
       const marked = await mark(tx, accountId, now);
@@ -168,5 +169,4 @@ export const deleteAccount = steps(
     await transaction((tx) => removeAccount(tx, accountId));
     return 'deleted';
   },
-  { mayUseReserve: true },
 );

@@ -150,12 +150,9 @@ export const upkeep = {
   }),
 
   /** Tests that the storage accepts writes, and not only reads. @throws AppError `unavailable` */
-  ping: write(
-    async (tx): Promise<void> => {
-      await tx.first(PING);
-    },
-    { keepsInboxes: true },
-  ),
+  ping: write({ keepsInboxes: true }, async (tx): Promise<void> => {
+    await tx.first(PING);
+  }),
 
   /** Time of the database server, epoch milliseconds, the same for all nodes; null for SQLite. */
   time: read(async (db): Promise<number | null> => {
@@ -163,22 +160,19 @@ export const upkeep = {
     return row?.time ?? null;
   }),
 
-  sweep: steps(
-    async (transaction, now: number, limit: number): Promise<number> => {
-      try {
-        return await transaction((tx) => inSequence(CHORES)(tx, limit, now), 'step');
-      } catch (error) {
-        if (!(error instanceof AppError && error.code === 'storage_damaged')) throw error;
-        // Run each chore alone, because a damaged page must stop only the chore that needs it.
-        let freed = 0;
-        for (const chore of CHORES)
-          freed += await transaction((tx) => chore(tx, limit, now), 'step').catch(() => 0);
-        if (freed < limit) throw error;
-        return freed;
-      }
-    },
-    { mayUseReserve: true },
-  ),
+  sweep: steps({ mayUseReserve: true }, async (transaction, now: number, limit: number): Promise<number> => {
+    try {
+      return await transaction((tx) => inSequence(CHORES)(tx, limit, now), 'step');
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'storage_damaged')) throw error;
+      // Run each chore alone, because a damaged page must stop only the chore that needs it.
+      let freed = 0;
+      for (const chore of CHORES)
+        freed += await transaction((tx) => chore(tx, limit, now), 'step').catch(() => 0);
+      if (freed < limit) throw error;
+      return freed;
+    }
+  }),
 };
 
 /** Interval of sweeps. A sweep without work takes under 1 ms. */

@@ -83,6 +83,7 @@ export const usage = {
    * than `limit` (null: no limit). Leased requests count as used until {@link usage.report} returns them.
    */
   lease: write(
+    { mayUseReserve: true, keepsInboxes: true },
     async (
       tx,
       accountId: string,
@@ -106,23 +107,19 @@ export const usage = {
       const passed = await pass(tx, { accountId, month, limit }, row, taken - granted, now);
       return { granted, taken, passed };
     },
-    { mayUseReserve: true, keepsInboxes: true },
   ),
 
-  report: write(
-    async (tx, reports: UsageReport[]): Promise<void> => {
-      for (const { accountId, month, returned } of inOrder(
-        reports.filter((report) => report.returned > 0),
-        (report) => `${report.accountId} ${report.month}`,
-      ))
-        await tx.run(
-          sql`update usage_months set taken = case when taken > ${returned} then taken - ${returned} else 0 end
+  report: write({ mayUseReserve: true, keepsInboxes: true }, async (tx, reports: UsageReport[]) => {
+    for (const { accountId, month, returned } of inOrder(
+      reports.filter((report) => report.returned > 0),
+      (report) => `${report.accountId} ${report.month}`,
+    ))
+      await tx.run(
+        sql`update usage_months set taken = case when taken > ${returned} then taken - ${returned} else 0 end
             where account_id = ${accountId} and month = ${month}`,
-        );
-      await addDays(tx, reports);
-    },
-    { mayUseReserve: true, keepsInboxes: true },
-  ),
+      );
+    await addDays(tx, reports);
+  }),
 
   read: read(async (db, accountId: string, month: Month, since: Day): Promise<MonthUsage> => {
     const row = await db.first<MonthRow>(
@@ -140,26 +137,20 @@ const NODE_LIVES_MS = 10 * SECOND_MS;
 
 /** Live servers. Times are those of the database's clock. */
 export const nodes = {
-  beat: write(
-    async (tx, id: string, now: number): Promise<number> => {
-      const time = databaseTime(now);
-      await tx.run(
-        sql`insert into nodes (id, seen_at) values (${id}, ${time}) on conflict (id) do update set seen_at = ${time}`,
-      );
-      const row = await tx.first<{ count: number }>(
-        sql`select count(*) as count from nodes where seen_at > ${time} - ${NODE_LIVES_MS}`,
-      );
-      return row?.count ?? 1;
-    },
-    { keepsInboxes: true },
-  ),
+  beat: write({ keepsInboxes: true }, async (tx, id: string, now: number): Promise<number> => {
+    const time = databaseTime(now);
+    await tx.run(
+      sql`insert into nodes (id, seen_at) values (${id}, ${time}) on conflict (id) do update set seen_at = ${time}`,
+    );
+    const row = await tx.first<{ count: number }>(
+      sql`select count(*) as count from nodes where seen_at > ${time} - ${NODE_LIVES_MS}`,
+    );
+    return row?.count ?? 1;
+  }),
 
-  leave: write(
-    async (tx, id: string, now: number): Promise<void> => {
-      await tx.run(
-        sql`delete from nodes where id = ${id} or seen_at <= ${databaseTime(now)} - ${NODE_LIVES_MS}`,
-      );
-    },
-    { mayUseReserve: true, keepsInboxes: true },
-  ),
+  leave: write({ mayUseReserve: true, keepsInboxes: true }, async (tx, id: string, now: number) => {
+    await tx.run(
+      sql`delete from nodes where id = ${id} or seen_at <= ${databaseTime(now)} - ${NODE_LIVES_MS}`,
+    );
+  }),
 };

@@ -108,37 +108,31 @@ async function addToDeleted(tx: Tx, inboxId: string, ended: readonly EndedWait[]
 }
 
 export const waits = {
-  add: write(
-    async (tx, ended: EndedWait[]) => {
-      // Lock inboxes in the same order as batches of mails do, to prevent deadlocks.
-      const byInbox = [...Map.groupBy(ended, ({ inboxId }) => inboxId)].sort(([a], [b]) => (a < b ? -1 : 1));
-      for (const [inboxId, some] of byInbox)
-        if (!(await addToInbox(tx, inboxId, some))) await addToDeleted(tx, inboxId, some);
-    },
-    { keepsInboxes: true },
-  ),
+  add: write({ keepsInboxes: true }, async (tx, ended: EndedWait[]) => {
+    // Lock inboxes in the same order as batches of mails do, to prevent deadlocks.
+    const byInbox = [...Map.groupBy(ended, ({ inboxId }) => inboxId)].sort(([a], [b]) => (a < b ? -1 : 1));
+    for (const [inboxId, some] of byInbox)
+      if (!(await addToInbox(tx, inboxId, some))) await addToDeleted(tx, inboxId, some);
+  }),
 
   /** Keeps the newest MAX_EXPLAINED_WAITS per inbox. Stores no content if the inbox is being deleted. */
-  addExplained: write(
-    async (tx, explained: ExplainedWait[]) => {
-      await tx.run(
-        sql`insert into failed_waits (id, account_id, inbox_id, ended_at, plain, content)
+  addExplained: write({ keepsInboxes: true }, async (tx, explained: ExplainedWait[]) => {
+    await tx.run(
+      sql`insert into failed_waits (id, account_id, inbox_id, ended_at, plain, content)
           select r.value ->> 'id', a.id, r.value ->> 'inboxId', cast(r.value ->> 'endedAt' as bigint),
             r.value ->> 'plain', case when i.id is not null then r.value ->> 'content' end
           from ${eachOf(explained)} as r
             join accounts a on a.id = r.value ->> 'accountId' and a.deleted_at is null
             left join inboxes i on i.id = r.value ->> 'inboxId' and i.expires_at > ${DELETED} and i.freed = 0`,
-      );
-      // Skips rows that another transaction is deleting, to prevent deadlocks.
-      await tx.run(
-        sql`delete from failed_waits where id in (select id from failed_waits where id in (
+    );
+    // Skips rows that another transaction is deleting, to prevent deadlocks.
+    await tx.run(
+      sql`delete from failed_waits where id in (select id from failed_waits where id in (
             select id from (select id, row_number() over (partition by inbox_id order by id desc) as place
               from failed_waits where inbox_id ${anyOf(explained.map(({ inboxId }) => inboxId))}) as w
             where place > ${MAX_EXPLAINED_WAITS}) ${FOR_UPDATE_SKIP_LOCKED})`,
-      );
-    },
-    { keepsInboxes: true },
-  ),
+    );
+  }),
 
   /** Finds an explanation. `content` is null after the inbox is deleted or expired. */
   find: read((db, accountId: string, inboxId: string, waitId: string, now: number) =>

@@ -132,6 +132,7 @@ export const changing = {
    * no later call extends the inbox, even if its `now` is earlier. @returns undefined for an ended inbox
    */
   setExpiry: write(
+    { mayUseReserve: true },
     async (
       tx,
       accountId: string,
@@ -157,20 +158,16 @@ export const changing = {
       );
       return row && toInbox(row, now);
     },
-    { mayUseReserve: true },
   ),
 
   /**
    * Stores how a replay ended. Without this call, the sweeper stores `cut` one minute after the last message
    * of the replay was due.
    */
-  endReplay: write(
-    async (tx, inboxId: string, outcome: 'complete' | 'cut') => {
-      await tx.run(
-        sql`update inboxes set replay_until = ${outcome === 'cut' ? 0 : null}, version = version + 1
+  endReplay: write({ mayUseReserve: true }, async (tx, inboxId: string, outcome: 'complete' | 'cut') => {
+    await tx.run(
+      sql`update inboxes set replay_until = ${outcome === 'cut' ? 0 : null}, version = version + 1
           where id = ${inboxId} and replay_until is not null`,
-      );
-    },
-    { mayUseReserve: true },
-  ),
+    );
+  }),
 };

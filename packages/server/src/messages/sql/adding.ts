@@ -321,6 +321,7 @@ async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<v
  * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that contains it.
  */
 export const addBatch = flight(
+  { keepsInboxes: true },
   async (tx, mails: NewMail[], now: number): Promise<Flight<Placed[][]>> => {
     // On PostgreSQL, sources are sent together with the statements that lock rows, to save a round trip.
     // Large sources are stored before any row is locked. Sources of rejected mails are deleted below.
@@ -352,5 +353,4 @@ export const addBatch = flight(
     }
     return { result: plan.placed, written: others };
   },
-  { keepsInboxes: true },
 );

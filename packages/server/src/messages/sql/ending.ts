@@ -48,35 +48,32 @@ export async function evict(tx: Tx, overfull: ReadonlyMap<{ seq: number; emptied
 
 export const ending = {
   /** Deletes a message, and its source unless another message uses it. @returns false if it does not exist */
-  delete: write(
-    async (tx, inboxId: string, messageId: string, now: number) => {
-      const locked = await lockInboxOf(tx, inboxId, messageId, now);
-      if (!locked) return false;
-      const { inboxSeq, receivedAt } = locked;
-      const message = await tx.first<{ source: number }>(
-        sql`delete from messages where inbox_seq = ${inboxSeq} and received_at = ${receivedAt} and id = ${messageId}
+  delete: write({ mayUseReserve: true }, async (tx, inboxId: string, messageId: string, now: number) => {
+    const locked = await lockInboxOf(tx, inboxId, messageId, now);
+    if (!locked) return false;
+    const { inboxSeq, receivedAt } = locked;
+    const message = await tx.first<{ source: number }>(
+      sql`delete from messages where inbox_seq = ${inboxSeq} and received_at = ${receivedAt} and id = ${messageId}
           returning source_seq as source`,
-      );
-      if (!message) return false;
-      await tx.run(
-        sql`update inboxes set message_count = message_count - 1, version = version + 1 where seq = ${inboxSeq}`,
-      );
-      await releaseSources(tx, [message.source]);
-      return true;
-    },
-    { mayUseReserve: true },
-  ),
+    );
+    if (!message) return false;
+    await tx.run(
+      sql`update inboxes set message_count = message_count - 1, version = version + 1 where seq = ${inboxSeq}`,
+    );
+    await releaseSources(tx, [message.source]);
+    return true;
+  }),
 
   /**
    * Deletes the messages that were committed before the call, and keeps `lastReceivedAt`, so that cursors
    * remain valid. @returns false if the inbox is not live
    */
   deleteAll: write(
+    { mayUseReserve: true },
     async (tx, inboxId: string, now: number) =>
       (await tx.run(
         sql`update inboxes set emptied_up_to = last_received_at, message_count = 0, version = version + 1
           where id = ${inboxId} and expires_at > ${now} and freed = 0`,
       )) > 0,
-    { mayUseReserve: true },
   ),
 };

@@ -24,24 +24,18 @@ export const imports = {
    * Stores the source of an imported mail. The caller has it parsed before it creates the inbox.
    * @param stage names the import: one `newId('msg', now)` for all its mails
    */
-  stage: write(
-    async (tx, mail: NewSource, accountId: string, stage: string) => {
-      const { source } = mail;
-      await addSources(tx, [mail]);
-      await tx.run(
-        sql`insert into unread (source_seq, account_id, checks) values (${source}, ${accountId}, 0)`,
-      );
-      await tx.run(sql`insert into parked_sources (source_seq, stage) values (${source}, ${stage})`);
-    },
-    { keepsInboxes: true },
-  ),
+  stage: write({ keepsInboxes: true }, async (tx, mail: NewSource, accountId: string, stage: string) => {
+    const { source } = mail;
+    await addSources(tx, [mail]);
+    await tx.run(
+      sql`insert into unread (source_seq, account_id, checks) values (${source}, ${accountId}, 0)`,
+    );
+    await tx.run(sql`insert into parked_sources (source_seq, stage) values (${source}, ${stage})`);
+  }),
 
-  unstage: write(
-    async (tx, stage: string) => {
-      await tx.run(sql`update parked_sources set stage = null where stage = ${stage}`);
-    },
-    { keepsInboxes: true, mayUseReserve: true },
-  ),
+  unstage: write({ keepsInboxes: true, mayUseReserve: true }, async (tx, stage: string) => {
+    await tx.run(sql`update parked_sources set stage = null where stage = ${stage}`);
+  }),
 };
 
 /** @throws AppError `unavailable` unless exactly the sources of `mails` are stored under `stage` */

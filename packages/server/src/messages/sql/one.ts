@@ -100,6 +100,7 @@ export const one = {
 
   /** @returns the message after the change; undefined if there is no such message */
   mark: write(
+    { keepsInboxes: true },
     async (tx, inboxId: string, messageId: string, changes: MarkMessage, now: number) => {
       const locked = await lockInboxOf(tx, inboxId, messageId, now);
       if (!locked) return undefined;
@@ -122,6 +123,5 @@ export const one = {
       await tx.run(sql`update inboxes set version = version + 1 where seq = ${inboxSeq}`);
       return toMessage(inboxId, { ...row, readAt, tags });
     },
-    { keepsInboxes: true },
   ),
 };

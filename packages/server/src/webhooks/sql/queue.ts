@@ -169,6 +169,7 @@ async function claimSome(
 
 export const queue = {
   claim: write(
+    { keepsInboxes: true },
     async (tx, { prompt, other, leaseMs }: ClaimLimits, now: number, schedule: number = now) => {
       await takeWakes(tx, schedule);
       return [
@@ -176,7 +177,6 @@ export const queue = {
         ...(await claimSome(tx, { prompt: false, limit: other, leaseMs }, now, schedule)),
       ];
     },
-    { keepsInboxes: true },
   ),
 
   nextAt: read(async (db, schedule: number): Promise<number | null> => {
@@ -192,16 +192,11 @@ export const queue = {
   }),
 
   /** Releases all leases. Only for the start of a single server, when no process can hold a lease. */
-  releaseAll: write(
-    async (tx, schedule: number): Promise<void> => {
-      await tx.run(
-        sql`update deliveries set due_at = ${schedule}, leased_until = null where leased_until is not null`,
-      );
-      await tx.run(sql`update deliveries set due_at = ${schedule} where due_at > ${schedule} and round = 0`);
-      await tx.run(
-        sql`update webhooks set next_at = ${schedule}, blocked_until = 0 where next_at is not null`,
-      );
-    },
-    { mayUseReserve: true },
-  ),
+  releaseAll: write({ mayUseReserve: true }, async (tx, schedule: number): Promise<void> => {
+    await tx.run(
+      sql`update deliveries set due_at = ${schedule}, leased_until = null where leased_until is not null`,
+    );
+    await tx.run(sql`update deliveries set due_at = ${schedule} where due_at > ${schedule} and round = 0`);
+    await tx.run(sql`update webhooks set next_at = ${schedule}, blocked_until = 0 where next_at is not null`);
+  }),
 };

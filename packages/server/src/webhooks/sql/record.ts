@@ -57,6 +57,7 @@ async function updateDelivery(
 
 /** Logs an attempt, even if its lease was lost. @returns undefined if the webhook no longer exists */
 export const record = write(
+  { keepsInboxes: true, mayUseReserve: true },
   async (tx, result: AttemptResult, wall: number, schedule: number = wall) => {
     const { webhookId, attempt } = result;
     const streak = await tx.first<FailureStreak>(
@@ -78,5 +79,4 @@ export const record = write(
     await reschedule(tx, [webhookId], schedule, PAUSE_MS);
     return streak;
   },
-  { keepsInboxes: true, mayUseReserve: true },
 );

@@ -146,6 +146,7 @@ export const webhooks = {
 
   /** Enabling resets failures; disabling cancels pending deliveries. @returns undefined if it is not live */
   update: write(
+    { mayUseReserve: true },
     async (tx, accountId: string, webhookId: string, changes: UpdateWebhook, now: number) => {
       const { url, description, enabled } = changes;
       const note = description === undefined ? null : JSON.stringify(description);
@@ -159,7 +160,6 @@ export const webhooks = {
       );
       return row && toWebhook(row);
     },
-    { mayUseReserve: true },
   ),
 
   /** Older secrets also sign requests until `oldUntil`. @returns undefined if the webhook is not live */
@@ -180,20 +180,18 @@ export const webhooks = {
 
   /** Marks a webhook as deleted; the sweeper deletes its rows. @returns false if there is no such webhook */
   delete: write(
-    async (tx, accountId: string, webhookId: string, now: number): Promise<boolean> =>
+    { mayUseReserve: true },
+    async (tx, accountId: string, webhookId: string, now: number) =>
       (await tx.run(
         sql`update webhooks set ends_at = ${DELETED}, enabled = 0, next_at = null
           where ${ofAccount(accountId, webhookId, now - TOMBSTONE_MS)}`,
       )) > 0,
-    { mayUseReserve: true },
   ),
 
-  disable: write(
-    (tx, webhookId: string, reason: string) =>
-      tx.run(
-        sql`update webhooks set enabled = 0, disabled_reason = ${reason}, next_at = 0
+  disable: write({ mayUseReserve: true }, (tx, webhookId: string, reason: string) =>
+    tx.run(
+      sql`update webhooks set enabled = 0, disabled_reason = ${reason}, next_at = 0
           where id = ${webhookId} and enabled = 1`,
-      ),
-    { mayUseReserve: true },
+    ),
   ),
 };
