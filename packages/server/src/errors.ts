@@ -1,50 +1,15 @@
+import type { Problem, ProblemField } from '@mayfly/client/contract';
 import { quoted, withoutCredentials } from './text/nearest.ts';
 
-/** `http/response/problems.ts` and `smtp/protocol.ts` convert these codes to responses. */
-export type ErrorCode =
-  | 'invalid_request'
-  | 'invalid_since'
-  | 'malformed_json'
-  | 'unauthorized'
-  | 'insufficient_scope'
-  | 'cross_site_request'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'address_taken'
-  | 'idempotency_in_progress'
-  | 'idempotency_key_reused'
-  | 'inbox_expired'
-  | 'inbox_full'
-  | 'last_key'
-  | 'limit_reached'
-  | 'permanent_inbox'
-  | 'message_too_large'
-  | 'payload_too_large'
-  | 'range_not_satisfiable'
-  | 'unsupported_media_type'
-  | 'malformed_message'
-  | 'malformed_recording'
-  | 'unknown_recipient'
-  | 'webhook_disabled'
-  | 'webhook_url_refused'
-  | 'rate_limited'
-  | 'quota_exceeded'
-  | 'unavailable'
-  | 'storage_damaged'
-  | 'server_stopping'
-  /** Internal: clients get `unavailable`. The write may have taken effect; see `Store`. */
-  | 'outcome_unknown';
-
-export interface FieldError {
-  /** A JSON pointer into the body, or a parameter's name. */
-  path: string;
-  /** A sentence that names the wrong value and what is allowed. */
-  message: string;
-}
+/**
+ * `http/response/problems.ts` and `smtp/protocol.ts` convert these codes to responses. Clients get `unavailable`
+ * for `outcome_unknown`: the write may have taken effect (see `Store`).
+ */
+export type ErrorCode = Problem['code'] | 'outcome_unknown';
 
 /** All details may be shown to the client. */
 export interface ErrorDetails {
-  errors?: FieldError[];
+  errors?: ProblemField[];
   retryAfterSeconds?: number;
   /** Epoch milliseconds; only for `inbox_expired`. */
   expiredAt?: number;

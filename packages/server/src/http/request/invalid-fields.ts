@@ -1,6 +1,6 @@
-import { LABEL_NAME, PLAIN_TEXT, PRINTABLE_ASCII } from '@mayfly/client/contract';
+import { LABEL_NAME, PLAIN_TEXT, PRINTABLE_ASCII, type ProblemField } from '@mayfly/client/contract';
 import type { ErrorObject } from 'ajv';
-import { AppError, type FieldError } from '../../errors.ts';
+import { AppError } from '../../errors.ts';
 import { didYouMean, quoted, withoutCredentials } from '../../text/nearest.ts';
 
 /** A hostile body may have thousands of unknown fields. */
@@ -177,7 +177,7 @@ function pathOf({ instancePath, params, propertyName }: SchemaError, part: Reque
   return shownPath(pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-function toFieldError(error: SchemaError, part: RequestPart): FieldError {
+function toFieldError(error: SchemaError, part: RequestPart): ProblemField {
   const message =
     WORDINGS[error.keyword]?.(error, part) ??
     `${subjectOf(error, part)} is invalid: it ${error.message ?? 'does not match the schema'}.`;

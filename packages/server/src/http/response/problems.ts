@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Problem } from '@mayfly/client/contract';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { AppError, codeOf, type ErrorCode, type ErrorDetails } from '../../errors.ts';
+import { AppError, codeOf, type ErrorDetails } from '../../errors.ts';
 import type { App, HttpDeps } from '../context.ts';
 import { CONNECTION_LIMITS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_PARAMETER } from '../limits.ts';
 import { hasBody, unsupportedMediaType } from '../request/inputs.ts';
@@ -9,9 +9,7 @@ import { type RequestPart, type SchemaError, toInvalidRequest } from '../request
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { toTime } from './time.ts';
 
-/** Codes of errors that are no AppError. */
-type HttpCode = 'request_timeout' | 'headers_too_large' | 'internal_error';
-export type ProblemCode = Exclude<ErrorCode, 'outcome_unknown'> | HttpCode;
+export type ProblemCode = Problem['code'];
 
 const STATUS: Record<ProblemCode, number> = {
   invalid_request: 400,
