@@ -14,7 +14,7 @@ import type { AttemptOutcome } from '../webhooks/outbound/outcome.ts';
 import type { Sender } from '../webhooks/outbound/send.ts';
 import { LEASE_MS, nextStep } from '../webhooks/schedule.ts';
 import type { ScheduleClock } from '../webhooks/schedule-clock.ts';
-import { NotSent, type Relay } from './relay.ts';
+import { failed, NotSent, type Relay } from './relay.ts';
 import { reportMail, unsubscribeUrl } from './reports.ts';
 import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
@@ -37,15 +37,6 @@ interface DispatcherDeps {
 }
 
 const cancelled = (why: string): NotSent => new NotSent('cancelled', why);
-const failed = (why: string): NotSent => new NotSent('failed', why);
-
-interface Sent {
-  outcome: Pick<AttemptOutcome, 'ok' | 'status' | 'retryAfter' | 'error'>;
-  to: string[];
-}
-
-/** Undefined if the row is complete already: storing the mail in its inbox has completed it. */
-type Attempted = Sent | undefined;
 
 /** Sends due items: scheduled mail to inboxes, and events, reports and replies to applications. */
 export class Dispatcher extends DueLoop {
@@ -76,10 +67,7 @@ export class Dispatcher extends DueLoop {
     for (const row of rows) {
       const { id, kind, inboxId } = row;
       try {
-        const result = await this.#attempt(row).then(
-          (attempted) => attempted && this.#resultOf(row, attempted),
-          (error) => this.#failureOf(row, error),
-        );
+        const result = await this.#attempt(row).catch((error) => this.#failureOf(row, error));
         if (!result) continue;
         await store.outgoing.record(row, result, clock.now());
         const { state, error } = result;
@@ -90,29 +78,34 @@ export class Dispatcher extends DueLoop {
     }
   }
 
-  /** @returns undefined for an aborted attempt: it is not recorded, and the row is claimed again */
-  #resultOf({ attempts }: ClaimedOutgoing, { outcome, to }: Sent): OutgoingResult | undefined {
-    if (outcome.error?.code === 'aborted') return undefined;
-    const { clock, schedule, random, retryDelays } = this.#deps;
-    const step = nextStep(attempts + 1, outcome, clock.now(), random(), retryDelays);
-    const error = outcome.error?.message ?? null;
-    const dueAt = step.state === 'pending' ? schedule.now() + step.inMs : null;
-    return { state: step.state, dueAt, error, to };
-  }
-
-  #failureOf(claimed: ClaimedOutgoing, thrown: unknown): OutgoingResult | undefined {
+  #failureOf(claimed: ClaimedOutgoing, thrown: unknown): OutgoingResult {
     const { id, details } = claimed;
     const { to = [] } = details;
     const isKnown = thrown instanceof NotSent || thrown instanceof AppError;
     if (!isKnown) this.#deps.log.error({ err: thrown, id }, 'An attempt to send failed unexpectedly');
-    const message = isKnown ? messageOf(thrown) : 'The server failed; its log has the cause.';
+    const error = isKnown ? messageOf(thrown) : 'The server failed; its log has the cause.';
     if (thrown instanceof NotSent && thrown.state !== 'pending')
-      return { state: thrown.state, dueAt: null, error: message, to };
-    const error = { code: 'connect_failed' as const, message };
-    return this.#resultOf(claimed, { outcome: { ok: false, status: null, retryAfter: null, error }, to });
+      return { state: thrown.state, dueAt: null, error, to };
+    return this.#resultOf(claimed, { ok: false, status: null, retryAfter: null }, error, to);
   }
 
-  async #attempt(claimed: ClaimedOutgoing): Promise<Attempted> {
+  #resultOf(
+    { attempts }: ClaimedOutgoing,
+    outcome: Pick<AttemptOutcome, 'ok' | 'status' | 'retryAfter'>,
+    error: string | null,
+    to: string[],
+  ): OutgoingResult {
+    const { clock, schedule, random, retryDelays } = this.#deps;
+    const step = nextStep(attempts + 1, outcome, clock.now(), random(), retryDelays);
+    const dueAt = step.state === 'pending' ? schedule.now() + step.inMs : null;
+    return { state: step.state, dueAt, error, to };
+  }
+
+  /**
+   * @returns undefined if there is nothing to record: storing a mail in its inbox has completed the row, or the
+   *   attempt was aborted, and the row is claimed again
+   */
+  async #attempt(claimed: ClaimedOutgoing): Promise<OutgoingResult | undefined> {
     const { kind } = claimed;
     if (kind === 'scheduled') return this.#release(claimed);
     if (kind === 'event') return this.#event(claimed);
@@ -172,7 +165,7 @@ export class Dispatcher extends DueLoop {
     throw failed(`There is no "${name}" for ${provider.title}. Set it with PUT /v1/providers/${via}.`);
   }
 
-  async #event(claimed: ClaimedOutgoing): Promise<Attempted> {
+  async #event(claimed: ClaimedOutgoing): Promise<OutgoingResult | undefined> {
     const message = await this.#message(claimed);
     const { outcome = 'bounce', via } = claimed.details;
     const { providerMessageId = '' } = message.envelope;
@@ -180,28 +173,27 @@ export class Dispatcher extends DueLoop {
     const { provider, url, signing } = await this.#settings(claimed, 'webhookUrl');
     const posting = provider.event(eventOf(claimed, message, outcome), signing);
     if (!posting) throw cancelled(`${provider.title} has no event for the outcome ${outcome}.`);
-    return this.#post(url, posting);
+    return this.#post(claimed, url, posting);
   }
 
-  async #handshake(claimed: ClaimedOutgoing): Promise<Attempted> {
+  async #handshake(claimed: ClaimedOutgoing): Promise<OutgoingResult | undefined> {
     const { provider, url, signing } = await this.#settings(claimed, 'webhookUrl');
     if (claimed.details.to?.[0] !== url) throw cancelled('Another URL was set.');
     const posting = provider.handshake?.(claimed.id, signing);
     if (!posting) throw cancelled(`${provider.title} confirms no URL.`);
-    return this.#post(url, posting);
+    return this.#post(claimed, url, posting);
   }
 
-  async #report(claimed: ClaimedOutgoing): Promise<Attempted> {
+  async #report(claimed: ClaimedOutgoing): Promise<OutgoingResult | undefined> {
     const { store, clock, hostname } = this.#deps;
     const message = await this.#message(claimed);
     const source = await store.messages.readRaw(message.inboxId, message.id, 0, clock.now());
     const { outcome = 'bounce' } = claimed.details;
     if (!source) throw cancelled('The message was deleted.');
     if (outcome === 'unsubscribe') {
-      const found = unsubscribeUrl(source);
-      if ('why' in found) throw failed(found.why);
       const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-      return this.#post(found.url, { headers, body: Buffer.from('List-Unsubscribe=One-Click') });
+      const body = Buffer.from('List-Unsubscribe=One-Click');
+      return this.#post(claimed, unsubscribeUrl(source), { headers, body });
     }
     const { mailFrom } = message.envelope;
     const [rcptTo = claimed.address] = message.rcptTo;
@@ -210,7 +202,7 @@ export class Dispatcher extends DueLoop {
     return this.#mail(claimed, raw, '', [mailFrom]);
   }
 
-  async #reply(claimed: ClaimedOutgoing): Promise<Attempted> {
+  async #reply(claimed: ClaimedOutgoing): Promise<OutgoingResult | undefined> {
     const raw = await this.#raw(claimed);
     const { via, to = [], mailFrom = '' } = claimed.details;
     if (!via) return this.#mail(claimed, raw, mailFrom, to);
@@ -219,8 +211,7 @@ export class Dispatcher extends DueLoop {
     const { inboundMail } = await import('./inbound-mail.ts');
     const mail = inboundMail(raw, claimed);
     await this.#keepReceived(claimed, provider, mail);
-    const attempted = await this.#post(url, provider.inbound(mail, signing));
-    return attempted && { ...attempted, to };
+    return this.#post(claimed, url, provider.inbound(mail, signing), to);
   }
 
   /** Stores a reply for applications that fetch it from the provider's API. */
@@ -251,7 +242,12 @@ export class Dispatcher extends DueLoop {
   }
 
   /** Delivers to inboxes of this server exactly once. Other mail goes to the relay, if there is one. */
-  async #mail(claimed: ClaimedOutgoing, raw: Uint8Array, mailFrom: string, to: string[]): Promise<Attempted> {
+  async #mail(
+    claimed: ClaimedOutgoing,
+    raw: Uint8Array,
+    mailFrom: string,
+    to: string[],
+  ): Promise<OutgoingResult | undefined> {
     const { receiver, relay, clock } = this.#deps;
     const own: Recipient[] = [];
     const others: string[] = [];
@@ -265,7 +261,7 @@ export class Dispatcher extends DueLoop {
       if (!relay) throw failed(notOurs(others));
       await relay({ mailFrom, to: others, raw });
     }
-    if (own.length === 0) return { outcome: { ok: true, status: null, retryAfter: null, error: null }, to };
+    if (own.length === 0) return { state: 'delivered', dueAt: null, error: null, to };
     await receiver.deliver({
       envelope: { mailFrom, helo: '', remoteAddress: '127.0.0.1', tls: false },
       ...{ recipients: own, received: raw, outgoing: claimed.id },
@@ -275,11 +271,12 @@ export class Dispatcher extends DueLoop {
     return undefined;
   }
 
-  async #post(url: string, { headers, body }: Posting): Promise<Attempted> {
+  async #post(claimed: ClaimedOutgoing, url: string, { headers, body }: Posting, to = [url]) {
     const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
     const { signal } = this;
     const outcome = await this.#deps.sender.send({ url, headers: Object.fromEntries(named), body, signal });
-    return { outcome, to: [url] };
+    if (outcome.error?.code === 'aborted') return undefined;
+    return this.#resultOf(claimed, outcome, outcome.error?.message ?? null, to);
   }
 }
 

@@ -12,13 +12,15 @@ export class NotSent extends Error {
   }
 }
 
+export const failed = (why: string): NotSent => new NotSent('failed', why);
+
 export type Relay = (mail: { mailFrom: string; to: readonly string[]; raw: Uint8Array }) => Promise<void>;
 
 /** Sends mail to the first of these servers that accepts it. Imports nodemailer on first use. */
 export function createRelay(servers: readonly HostPort[], name: string): Relay {
   return async ({ mailFrom, to, raw }) => {
     const { createTransport } = await import('nodemailer');
-    let refused = new NotSent('failed', 'MAYFLY_REPLY_SMTP names no server.');
+    let refused = failed('MAYFLY_REPLY_SMTP names no server.');
     for (const { host, port } of servers) {
       const transport = createTransport({
         ...{ host, port, name },

@@ -1,6 +1,7 @@
 import type { OutcomeState } from '@mayfly/client/contract';
 import { headersAt } from '../mail/fields.ts';
 import { formatDate } from '../mail/mime/date.ts';
+import { failed } from './relay.ts';
 
 const MAX_HEADER_BYTES = 64 * 1024;
 
@@ -108,17 +109,16 @@ const complaint = ({ hostname, mailFrom, rcptTo, arrivedAt }: ReportFacts): Repo
   ],
 });
 
-/** The URL for one-click unsubscribing (RFC 8058), or the reason why it does not work. */
-export function unsubscribeUrl(source: Uint8Array): { url: string } | { why: string } {
+/** The URL for one-click unsubscribing (RFC 8058). @throws NotSent with the reason why it does not work */
+export function unsubscribeUrl(source: Uint8Array): string {
   const headers = headersAt(Buffer.from(source.subarray(0, MAX_HEADER_BYTES)));
   const headerNamed = (name: string): string =>
     headers.find((header) => header.name.toLowerCase() === name)?.value ?? '';
   const list = headerNamed('list-unsubscribe');
-  if (list === '') return { why: 'The message has no header List-Unsubscribe.' };
+  if (list === '') throw failed('The message has no header List-Unsubscribe.');
   const url = /<(https?:[^>\s]+)>/i.exec(list)?.[1];
-  if (url === undefined) return { why: 'The header List-Unsubscribe of the message has no https URL.' };
+  if (url === undefined) throw failed('The header List-Unsubscribe of the message has no https URL.');
   const isOneClick = /^\s*List-Unsubscribe=One-Click\s*$/i.test(headerNamed('list-unsubscribe-post'));
-  return isOneClick
-    ? { url }
-    : { why: 'The message has no header "List-Unsubscribe-Post: List-Unsubscribe=One-Click" (RFC 8058).' };
+  if (isOneClick) return url;
+  throw failed('The message has no header "List-Unsubscribe-Post: List-Unsubscribe=One-Click" (RFC 8058).');
 }

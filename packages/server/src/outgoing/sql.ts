@@ -1,6 +1,7 @@
 import type { OutcomeState, ProviderName, SentRecord } from '@mayfly/client/contract';
 import {
   anyOf,
+  EMPTY,
   FOR_UPDATE,
   FOR_UPDATE_SKIP_LOCKED,
   parseOr,
@@ -77,10 +78,7 @@ export interface OutgoingRecord extends StoredOutgoing {
   dueAt: number | null;
 }
 
-export interface OutgoingResult extends Pick<OutgoingRecord, 'state' | 'error'> {
-  dueAt: number | null;
-  to: string[];
-}
+export type OutgoingResult = Pick<OutgoingRecord, 'state' | 'error' | 'dueAt'> & { to: string[] };
 
 interface SentRange {
   before: string | null;
@@ -237,7 +235,7 @@ export const outgoing = {
     ): Promise<boolean> => {
       const which = sql`account_id = ${accountId} and ref = ${ref} and due_at is not null
         and (leased_until is null or leased_until <= ${now})
-        ${inboxId === null ? sql`` : sql`and inbox_seq = (select seq from inboxes where id = ${inboxId})`}`;
+        ${inboxId === null ? EMPTY : sql`and inbox_seq = (select seq from inboxes where id = ${inboxId})`}`;
       const changed = await tx.run(
         dueAt === null
           ? sql`update outgoing set state = 'cancelled', due_at = null, raw = null, ended_at = ${now} where ${which}`
@@ -254,8 +252,8 @@ export const outgoing = {
             o.created_at as "createdAt", o.due_at as "dueAt"
           from outgoing o join inboxes i on i.seq = o.inbox_seq
           where i.id = ${inboxId} and i.expires_at > ${now} and o.kind in ('event', 'report', 'reply')
-            ${before === null ? sql`` : sql`and o.id < ${before}`}
-            ${messageId === undefined ? sql`` : sql`and o.message_id = ${messageId}`}
+            ${before === null ? EMPTY : sql`and o.id < ${before}`}
+            ${messageId === undefined ? EMPTY : sql`and o.message_id = ${messageId}`}
           order by o.id desc limit ${limit}`,
     );
     return rows.map((row) => decoded<OutgoingRecord>(row));

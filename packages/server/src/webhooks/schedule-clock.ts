@@ -4,19 +4,16 @@ import type { Clock } from '../clock.ts';
  * The clock of delivery schedules and leases, epoch milliseconds: that of PostgreSQL, or the monotonic clock
  * of a single server. Changes of the wall clock do not affect it. It may stop while the machine is suspended.
  */
-export interface ScheduleClock {
-  now(): number;
-  /** Synchronizes with the database's clock, and returns the time. @throws AppError `unavailable` */
-  read(): Promise<number>;
-}
+export type ScheduleClock = ReturnType<typeof createScheduleClock>;
 
 /** @param storageTime the database's time; null if the store has no clock of its own */
-export function createScheduleClock(clock: Clock, storageTime: () => Promise<number | null>): ScheduleClock {
+export function createScheduleClock(clock: Clock, storageTime: () => Promise<number | null>) {
   let offset = clock.now() - clock.monotonic();
   const now = () => Math.floor(offset + clock.monotonic());
   return {
     now,
-    async read() {
+    /** Synchronizes with the database's clock, and returns the time. @throws AppError `unavailable` */
+    async read(): Promise<number> {
       const asked = clock.monotonic();
       const time = await storageTime();
       // Assume that the database read its clock halfway between request and response.
