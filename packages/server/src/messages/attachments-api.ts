@@ -101,8 +101,8 @@ function byteRange(header: string | undefined, size: number): SourceRange | 'who
   return { start, end: to ? Math.min(Number(to) + 1, size) : size };
 }
 
-/** Maximum characters of a file name. File systems allow 255 bytes. */
-const MAX_NAME = 150;
+/** File systems allow 255 bytes. The rest is for what browsers append, such as ` (1)`. */
+const MAX_NAME_BYTES = 240;
 /** Control characters, separators, direction marks, unpaired surrogates, and what Windows forbids. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
 
@@ -115,13 +115,9 @@ const encoded = (text: string): string =>
 
 /** Builds the header with the file name in ASCII for old clients, and in full (RFC 6266). */
 function contentDisposition(filename: string): string {
-  const [...letters] = filename.replaceAll(UNSAFE, '_');
-  const name =
-    letters
-      .slice(0, MAX_NAME)
-      .join('')
-      .replace(/^[. ]+/, '')
-      .trim() || 'attachment';
+  const safe = filename.replaceAll(UNSAFE, '_').replace(/^[. ]+/, '');
+  const { read } = new TextEncoder().encodeInto(safe, new Uint8Array(MAX_NAME_BYTES));
+  const name = safe.slice(0, read).trim() || 'attachment';
   const ascii = name.replaceAll(/[^ -~]|%/g, '_');
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded(name)}`;
 }

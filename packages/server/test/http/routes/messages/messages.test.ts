@@ -171,6 +171,17 @@ describe('messages', () => {
     expect((await get(`${path}/attachments/att_unknown`)).status).toBe(404);
   });
 
+  it('name an attachment in at most 255 bytes, which file systems allow', async () => {
+    const box = await http.createInbox();
+    const name = `${'東京'.repeat(60)}.pdf`;
+    const mail = MAIL.replace(/filename\*=.*/, `filename*=utf-8''${encodeURIComponent(name)}`);
+    const long = await http.deliverRaw(box, mail);
+    const { body } = await http.api('GET', `/v1/inboxes/${box.id}/messages/${long}`);
+    const { headers } = await http.api('GET', new URL(body.attachments[0].url).pathname);
+    const [, encoded = ''] = /''(\S+)$/.exec(headers.get('content-disposition') ?? '') ?? [];
+    expect(decodeURIComponent(encoded)).toBe('東京'.repeat(40));
+  });
+
   it('give ranges of attachments', async () => {
     const target = new URL((await get(path)).body.attachments[0].url).pathname;
     const range = (value: string, more = {}) => get(target, { range: value, ...more });
