@@ -188,6 +188,8 @@ export interface Db {
 
 export interface Tx extends Db {
   run(query: Sql): Promise<number>;
+  /** Takes the last statements of a transaction. PostgreSQL gets COMMIT before their results arrive. */
+  finish(statements: Promise<unknown>): Promise<unknown>;
 }
 
 /** SQLSTATE of statements that follow a failed one in its transaction. */
@@ -204,29 +206,19 @@ export async function together<T extends readonly unknown[]>(
 }
 
 /** Runs `work`, and again after a deadlock or a full disk. On SQLite, `step` runs after all queued calls. */
-export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step' | 'relaxed') => Promise<T>;
-
-/** `written`: the last statements. COMMIT is sent without waiting for their results, which are not needed. */
-export interface Flight<T> {
-  result: T;
-  written: Promise<unknown>;
-}
-
-/** A transaction with fewer round trips: BEGIN is sent with the first statements, COMMIT with the last. */
-export type Flights = <T>(work: (tx: Tx) => Promise<Flight<T>>) => Promise<T>;
+export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step' | Traits['commit']) => Promise<T>;
 
 export interface Kit {
   db: Db;
   transaction: Transaction;
-  flight: Flights;
   close(): Promise<void>;
 }
 
 /**
  * `read` (short) runs on the main thread, `search` (long) on the search thread. On SQLite the others run on
- * the writer thread: `write` and `flight` share a transaction with waiting calls, `steps` uses several.
+ * the writer thread: a `write` shares a transaction with waiting calls, `steps` uses several.
  */
-type Kind = 'read' | 'search' | 'write' | 'flight' | 'steps';
+type Kind = 'read' | 'search' | 'write' | 'steps';
 
 export const isReading = (kind: Kind): boolean => kind === 'read' || kind === 'search';
 
@@ -235,8 +227,11 @@ export interface Traits {
   mayUseReserve?: true;
   /** The operation changes no inbox, address or owner except by adding messages. */
   keepsInboxes?: true;
-  /** The commit may be lost in a crash of the machine, because the data can be recreated. */
-  relaxed?: true;
+  /**
+   * `relaxed`: the commit may be lost in a crash of the machine, because the data can be recreated.
+   * `pipelined`: on PostgreSQL, BEGIN is sent with the first statements, which must do no harm without it.
+   */
+  commit?: 'relaxed' | 'pipelined';
 }
 
 /** A range of `receivedAt` or `accountOrder`, excluding both ends. The databases do not support Infinity. */
@@ -319,12 +314,6 @@ export const read = operation<Db>('read');
 export const search = operation<Db>('search');
 export const write = operation<Tx>('write');
 export const steps = operation<Transaction>('steps');
-const flightOf = operation<Tx>('flight');
-
-export const flight = <Args extends readonly unknown[], Result>(
-  traits: Traits,
-  run: (tx: Tx, ...args: Args) => Promise<Flight<Result>>,
-) => flightOf(traits, run as unknown as Run<Tx, Args, Result>);
 
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
 
@@ -354,12 +343,9 @@ export function callsOf<Table extends Operations>(
 export function runOn(
   { kind, run, traits }: Operation<never, unknown>,
   args: readonly unknown[],
-  { db, transaction, flight }: Kit,
+  { db, transaction }: Kit,
 ): Promise<unknown> {
   const call = run as (on: unknown, ...args: readonly unknown[]) => Promise<unknown>;
-  if (kind === 'write') {
-    return transaction((tx) => call(tx, ...args), traits.relaxed ? 'relaxed' : undefined);
-  }
-  if (kind === 'flight') return flight((tx) => call(tx, ...args) as Promise<Flight<unknown>>);
+  if (kind === 'write') return transaction((tx) => call(tx, ...args), traits.commit);
   return call(kind === 'steps' ? transaction : db, ...args);
 }

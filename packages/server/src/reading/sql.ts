@@ -245,7 +245,7 @@ async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
 
 export const readings = {
   /** Does not wait for the disk: mails can be parsed again. @returns the number of deliveries now due */
-  keep: write({ keepsInboxes: true, mayUseReserve: true, relaxed: true }, keep),
+  keep: write({ keepsInboxes: true, mayUseReserve: true, commit: 'relaxed' }, keep),
 
   /** Waits for stable storage, because a later check of the sender may give another result. */
   keepChecked: write({ keepsInboxes: true, mayUseReserve: true }, keep),

@@ -2,7 +2,7 @@ import { Client, type ClientConfig, Pool, type PoolClient, types } from 'pg';
 import type { Kit, Tx } from '../sql.ts';
 import { compile, type Sql } from '../sql.ts';
 import { StandbyError } from './errors.ts';
-import { runFlights, runTransaction } from './transactions.ts';
+import { runTransaction } from './transactions.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The server cancels longer statements, also those that wait for a lock. */
@@ -110,15 +110,24 @@ function nameOf(text: string): string | undefined {
 export class PostgresDb implements Tx {
   readonly engine = 'postgres';
   readonly #client: Pick<PoolClient, 'query'>;
+  #last: Promise<unknown> = Promise.resolve();
   #hasEnded = false;
 
   constructor(client: Pick<PoolClient, 'query'>) {
     this.#client = client;
   }
 
-  /** Called before COMMIT is sent. Later statements fail, because they would run outside the transaction. */
-  end(): void {
+  async finish(statements: Promise<unknown>): Promise<void> {
+    this.#last = statements;
+  }
+
+  /**
+   * Called before COMMIT is sent. Later statements fail, because they would run outside the transaction.
+   * @returns the statements whose results have not arrived
+   */
+  end(): Promise<unknown> {
     this.#hasEnded = true;
+    return this.#last;
   }
 
   async all<Row extends object>(query: Sql): Promise<Row[]> {
@@ -145,17 +154,16 @@ export function postgresEngine(pool: Pool): Kit {
   return {
     db: new PostgresDb(pool),
     transaction: (work, of) =>
-      runTransaction(pool, async (client) => {
-        if (of === 'relaxed') await client.query('set local synchronous_commit = off');
-        return work(new PostgresDb(client));
-      }),
-    flight: (work) =>
-      runFlights(pool, async (client) => {
-        const tx = new PostgresDb(client);
-        const flight = await work(tx);
-        tx.end();
-        return flight;
-      }),
+      runTransaction(
+        pool,
+        async (client) => {
+          if (of === 'relaxed') await client.query('set local synchronous_commit = off');
+          const tx = new PostgresDb(client);
+          const result = await work(tx);
+          return { result, written: tx.end() };
+        },
+        of === 'pipelined',
+      ),
     close: () => pool.end(),
   };
 }

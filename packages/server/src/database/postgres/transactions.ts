@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { outcomeUnknown } from '../failures.ts';
-import { type Flight, together } from '../sql.ts';
+import { together } from '../sql.ts';
 import { isConflict, isOfStatement, toUnavailable } from './errors.ts';
 
 const MAX_ATTEMPTS = 5;
@@ -31,7 +31,7 @@ async function commit(client: PoolClient): Promise<void> {
 }
 
 /** Sends COMMIT before the results of `written` arrive. If a statement failed, PostgreSQL rolls back. */
-async function commitBehind(client: PoolClient, written: Promise<unknown>): Promise<void> {
+async function commitBehind(client: PoolClient, written?: Promise<unknown>): Promise<void> {
   const [statements, committed] = await Promise.allSettled([written, commit(client)]);
   if (statements.status === 'rejected' && isOfStatement(statements.reason)) throw statements.reason;
   if (committed.status === 'rejected') throw committed.reason;
@@ -41,10 +41,10 @@ async function commitBehind(client: PoolClient, written: Promise<unknown>): Prom
   }
 }
 
-/** If BEGIN fails, statements sent before `begun` resolves run outside a transaction and must be harmless. */
-type Work<T> = (client: PoolClient, begun: Promise<unknown>) => Promise<Flight<T>>;
+/** `written`: the last statements. COMMIT is sent before their results arrive. */
+type Work<T> = (client: PoolClient) => Promise<{ result: T; written?: Promise<unknown> }>;
 
-async function attempt<T>(pool: Pool, work: Work<T>): Promise<T> {
+async function attempt<T>(pool: Pool, work: Work<T>, isPipelined: boolean): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
@@ -52,7 +52,8 @@ async function attempt<T>(pool: Pool, work: Work<T>): Promise<T> {
       broken = cause;
       throw cause;
     });
-    const [, { result, written }] = await together([begun, work(client, begun)]);
+    if (!isPipelined) await begun;
+    const [, { result, written }] = await together([begun, work(client)]);
     await commitBehind(client, written);
     return result;
   } catch (error) {
@@ -69,23 +70,17 @@ async function attempt<T>(pool: Pool, work: Work<T>): Promise<T> {
 }
 
 /**
- * Runs `work` in a READ COMMITTED transaction, and again after a conflict. BEGIN and COMMIT may be pipelined.
+ * Runs `work` in a READ COMMITTED transaction, and again after a conflict.
+ * @param isPipelined sends BEGIN with the first statements: if it fails, they run outside a transaction
  * @throws what `work` throws; AppError `unavailable`, or `outcome_unknown` if the commit is uncertain
  */
-export async function runFlights<T>(pool: Pool, work: Work<T>): Promise<T> {
+export async function runTransaction<T>(pool: Pool, work: Work<T>, isPipelined = false): Promise<T> {
   for (let attempts = 1; ; attempts++) {
     try {
-      return await attempt(pool, work);
+      return await attempt(pool, work, isPipelined);
     } catch (error) {
       if (error instanceof CommitFailed) throw outcomeUnknown(error.cause ?? error);
       if (!isConflict(error) || attempts >= MAX_ATTEMPTS) throw toUnavailable(error) ?? error;
     }
   }
-}
-
-export function runTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  return runFlights(pool, async (client, begun) => {
-    await begun;
-    return { result: await work(client), written: Promise.resolve() };
-  });
 }

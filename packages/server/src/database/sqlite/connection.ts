@@ -214,6 +214,10 @@ class SqliteDb implements Tx {
     return Number(statement.run(...values).changes);
   }
 
+  finish(statements: Promise<unknown>): Promise<unknown> {
+    return statements;
+  }
+
   #prepare(query: Sql): { statement: StatementSync; values: Value[] } {
     // If the disk is full, SQLite ends the transaction. Later statements would then be committed one by one.
     if (this.#isTransaction && !this.#database.isTransaction) throw new Error('The transaction has ended.');
@@ -234,13 +238,7 @@ export function writingEngine(database: DatabaseSync, transactions: Transactions
   const tx = new SqliteDb(database, true);
   return {
     db: new SqliteDb(database),
-    transaction: (work, of) => transactions.run(() => work(tx), of),
-    flight: (work) =>
-      transactions.run(async () => {
-        const { result, written } = await work(tx);
-        await written;
-        return result;
-      }),
+    transaction: (work, of) => transactions.run(() => work(tx), of === 'pipelined' ? 'synced' : of),
     close: closing(database),
   };
 }
@@ -249,5 +247,5 @@ const refuse = (): Promise<never> => Promise.reject(unavailable('read-only'));
 
 export function readingEngine(database: DatabaseSync): Kit {
   const db = new SqliteDb(database);
-  return { db, transaction: refuse, flight: refuse, close: closing(database) };
+  return { db, transaction: refuse, close: closing(database) };
 }

@@ -2,15 +2,14 @@ import type { OutcomeState } from '@mayfly/client/contract';
 import {
   anyOf,
   eachOf,
-  type Flight,
   FOR_UPDATE,
-  flight,
   KEEP,
   parseOr,
   sql,
   type Tx,
   together,
   type Value,
+  write,
 } from '../../database/sql.ts';
 import { newId } from '../../ids.ts';
 import { endDelivered, failDelivered, takeOutcome } from '../../outgoing/sql.ts';
@@ -320,9 +319,9 @@ async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<v
  * messages never holds more than `maxMessages` after the commit.
  * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that contains it.
  */
-export const addBatch = flight(
-  { keepsInboxes: true },
-  async (tx, mails: NewMail[], now: number): Promise<Flight<Placed[][]>> => {
+export const addBatch = write(
+  { keepsInboxes: true, commit: 'pipelined' },
+  async (tx, mails: NewMail[], now: number): Promise<Placed[][]> => {
     // On PostgreSQL, sources are sent together with the statements that lock rows, to save a round trip.
     // Large sources are stored before any row is locked. Sources of rejected mails are deleted below.
     const early = tx.engine === 'postgres' ? addSources(tx, mails) : undefined;
@@ -347,10 +346,8 @@ export const addBatch = flight(
         refused.map(({ source }) => source),
       ),
     ]);
-    if (plan.overfull.size > 0) {
-      await others;
-      await evict(tx, plan.overfull);
-    }
-    return { result: plan.placed, written: others };
+    await (plan.overfull.size === 0 ? tx.finish(others) : others);
+    await evict(tx, plan.overfull);
+    return plan.placed;
   },
 );

@@ -6,7 +6,7 @@ import { Client, type Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createPool, requireDurable } from '../../../src/database/postgres/connection.ts';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
-import { runFlights, runTransaction } from '../../../src/database/postgres/transactions.ts';
+import { runTransaction } from '../../../src/database/postgres/transactions.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
@@ -40,7 +40,7 @@ describe.skipIf(!IS_THERE)('a transaction on PostgreSQL', () => {
   const notes = async () => (await pool.query('select text from notes')).rows;
 
   it('reports the error of a statement that fails while its COMMIT is under way, and keeps nothing', async () => {
-    const committed = runFlights(pool, async (client) => {
+    const committed = runTransaction(pool, async (client) => {
       await client.query("insert into notes values ('kept?')");
       const written = Promise.all([
         client.query('select 1 / 0'),
@@ -53,7 +53,7 @@ describe.skipIf(!IS_THERE)('a transaction on PostgreSQL', () => {
   });
 
   it('is outcome_unknown if the connection ends while statements and COMMIT are under way', async () => {
-    const committed = runFlights(pool, async (client) => {
+    const committed = runTransaction(pool, async (client) => {
       await client.query('select 1');
       const written = client.query('select pg_sleep(0.05)');
       (client as unknown as Client).connection.stream.destroy();
@@ -67,7 +67,7 @@ describe.skipIf(!IS_THERE)('a transaction on PostgreSQL', () => {
       await client.query("set local idle_in_transaction_session_timeout = '50ms'");
       await client.query("insert into notes values ('idle')");
       await setTimeout(200);
-      await client.query('select 1');
+      return { result: await client.query('select 1') };
     });
     await expect(idle).rejects.toMatchObject({ code: 'unavailable' });
     expect(await notes()).toEqual([]);
@@ -77,9 +77,9 @@ describe.skipIf(!IS_THERE)('a transaction on PostgreSQL', () => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error) => warnings.push(warning);
     process.on('warning', onWarning);
-    await runTransaction(pool, (client) =>
-      Promise.all(Array.from({ length: 20 }, () => client.query('select 1'))),
-    );
+    await runTransaction(pool, async (client) => ({
+      result: await Promise.all(Array.from({ length: 20 }, () => client.query('select 1'))),
+    }));
     await setTimeout(10);
     process.off('warning', onWarning);
     expect(warnings).toEqual([]);

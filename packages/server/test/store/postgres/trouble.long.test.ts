@@ -80,7 +80,7 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
     const committed = runTransaction(pool, async (client) => {
       await client.query('delete from inboxes');
       await client.query('select 1 / 0').catch(() => undefined);
-      return 'committed';
+      return { result: 'committed' };
     });
     await expect(committed).rejects.toThrow(/rolled back/);
     expect(await store.inboxes.find(accountId, inbox.id, T)).toMatchObject({ id: inbox.id });

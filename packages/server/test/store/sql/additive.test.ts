@@ -40,6 +40,7 @@ function recorder(engine: Engine, statements: string[]): Tx {
     all: (query) => record(query).then(() => []),
     first: (query) => record(query).then(() => undefined),
     run: (query) => record(query).then(() => 0),
+    finish: (statements) => statements,
   };
 }
 
