@@ -1,5 +1,6 @@
 /** The SMTP server alone, before a receiver that throws every mail away: what the rest of the way costs. */
 import { systemClock } from '../../packages/server/src/clock.ts';
+import { parseConfig } from '../../packages/server/src/config/config.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../../packages/server/src/inbound/incoming-mail.ts';
 import type { SmtpReceiver } from '../../packages/server/src/inbound/receiver.ts';
 import { createLog } from '../../packages/server/src/log.ts';
@@ -31,13 +32,10 @@ const metrics = {
   tlsHandshakeFailure: nothing,
 };
 const server = createSmtpServer(
-  {
-    ...{ host: '127.0.0.1', port: 0, tlsPort: null, name: 'bench.mayfly.test', domains: ['mayfly.test'] },
-    ...{ auth: 'off', authPlaintext: false, tls: null, startTls: 'off', proxyFrom: [] },
-    ...{ bareLineEndings: 'refuse', postmaster: 'refuse', maxMessageBytes: LARGEST },
-  },
+  parseConfig({ MAYFLY_SMTP_PORT: '0', MAYFLY_SMTP_AUTH: 'off', MAYFLY_SMTP_STARTTLS: 'off' }),
   {
     ...{ receiver, budget, metrics, clock: systemClock, log: createLog('warn') },
+    ...{ hostname: 'bench.mayfly.test', maxMessageBytes: LARGEST },
     findCaptureTarget: async () => undefined,
   },
 );

@@ -3,8 +3,6 @@ import { createPlans } from './accounts/plans.ts';
 import { type Clock, repeat, systemClock } from './clock.ts';
 import {
   type Config,
-  certificateOf,
-  connectionLimits,
   databasePath,
   explainListening,
   hasDevKey,
@@ -33,14 +31,13 @@ import { Readings } from './reading/readings.ts';
 import { Authenticator } from './reading/sender-checks/authenticator.ts';
 import { createReplays } from './recordings/replay.ts';
 import { sweepUntil } from './retention/sweep.ts';
-import type { SmtpServer } from './smtp/server.ts';
+import type { Certificate } from './smtp/tls.ts';
 import type { Store } from './store.ts';
 import { UsageMeter } from './usage/usage-meter.ts';
 import { VERSION } from './version.ts';
 import { createWaitLog } from './waits/wait-log.ts';
 import { Deliverer } from './webhooks/deliverer.ts';
 import { createNewWebhooks } from './webhooks/new-webhook.ts';
-import { parseCidrs } from './webhooks/outbound/address-guard.ts';
 import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/resolve.ts';
 import { createSender } from './webhooks/outbound/send.ts';
 import { createScheduleClock } from './webhooks/schedule-clock.ts';
@@ -86,7 +83,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.logLevel);
   const opened = createOpened(log);
-  const certified: Pick<SmtpServer, 'useCertificate'>[] = [];
+  const certificates: Certificate[] = [];
 
   return {
     async start(onFirstKey) {
@@ -101,7 +98,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         const smtp = has('smtp') ? await startSmtp(parts) : null;
         const http = has('http') ? await startHttp(parts, smtp) : null;
         const pop3 = http && config.pop3Port !== null ? await startPop3(parts, http) : null;
-        for (const listener of [smtp, pop3]) if (listener) certified.push(listener.server);
+        for (const listener of [smtp, pop3]) if (listener) certificates.push(listener.server.certificate);
         if (has('worker')) await startWorker(parts);
         const metrics = await startMetrics(parts, smtp, http);
         giveBackMemoryLater();
@@ -122,11 +119,11 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     reloadCertificate(read) {
       try {
         const pair = read();
-        if (!pair || certified.length === 0)
+        if (!pair || certificates.length === 0)
           log.info('No SMTP certificate is configured; there is nothing to reload');
         else
-          for (const server of certified)
-            log.info({ certificate: server.useCertificate(pair) }, 'The SMTP certificate was reloaded');
+          for (const certificate of certificates)
+            log.info({ certificate: certificate.set(pair) }, 'The SMTP certificate was reloaded');
       } catch (err) {
         log.error({ err }, 'The new SMTP certificate cannot be used; the old one stays in use');
       }
@@ -209,7 +206,7 @@ async function openParts(given: Given, onFirstKey?: (key: string) => void) {
 }
 
 function webhookGuard({ config, overrides }: Given) {
-  const allow = parseCidrs(config.webhookAllow.join(','));
+  const allow = config.webhookAllow;
   // The system's resolver may resolve names of a private network. Use it only if webhooks may go to such a network.
   const resolve =
     overrides.resolve ??
@@ -280,25 +277,12 @@ function openSenderChecks({ config, clock, log, opened }: Given, metrics: Metric
 async function startSmtp(parts: Parts) {
   const { config, metrics, opened } = parts;
   const { createSmtpServer } = await import('./smtp/server.ts');
-  const server = createSmtpServer(
-    {
-      host: config.smtpHost,
-      port: config.smtpPort,
-      tlsPort: config.smtpsPort,
-      domains: config.domains,
-      name: parts.hostname,
-      tls: certificateOf(config),
-      startTls: config.smtpStarttls,
-      auth: config.smtpAuth,
-      authPlaintext: config.smtpAuthPlaintext === 'on',
-      proxyFrom: config.smtpProxyFrom,
-      bareLineEndings: config.smtpBareLineEndings,
-      maxMessageBytes: parts.plans.largestMessageBytes,
-      postmaster: config.postmaster,
-      limits: connectionLimits(config),
-    },
-    { ...parts, findCaptureTarget: createFindCaptureTarget(parts), metrics: metrics.smtp },
-  );
+  const server = createSmtpServer(config, {
+    ...parts,
+    maxMessageBytes: parts.plans.largestMessageBytes,
+    findCaptureTarget: createFindCaptureTarget(parts),
+    metrics: metrics.smtp,
+  });
   opened.addListener(server);
   const ports = await listening('smtp', config, server.start());
   return { server, endpoint: { host: config.smtpHost, ...ports } };

@@ -167,12 +167,6 @@ export function readCertificate(env: Environment) {
   return certificateOf({ smtpTlsCert, smtpTlsKey });
 }
 
-/** SMTP and POP3 each have these limits. */
-export const connectionLimits = (config: Config) => ({
-  maxConnections: config.smtpMaxConnections,
-  maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
-});
-
 /**
  * Ignores unknown names; see {@link unusedVariables}.
  * @param defaults by variable name, such as {@link DEV_DEFAULTS}; they replace those of {@link SETTINGS}

@@ -5,7 +5,7 @@ import { hasValidChecksum } from '../ids.ts';
 import { LOG_LEVELS } from '../log.ts';
 import { type HostPort, splitPort } from '../text/host-port.ts';
 import { quoted } from '../text/nearest.ts';
-import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
+import { type Cidr, parseCidrs } from '../text/networks.ts';
 
 /** A setting. Used for parsing, `mayfly config`, error messages and docs/configuration.md. */
 export interface Setting<T = unknown> {
@@ -110,12 +110,9 @@ function hostPort(text: string): HostPort {
   return { host: host(name), port: Number(port) };
 }
 
-const NETWORKS: Kind<string[]> = {
+const NETWORKS: Kind<Cidr[]> = {
   allowed: 'networks in CIDR notation, separated by commas, or nothing',
-  parse(text) {
-    explained(() => parseCidrs(text));
-    return text.split(/[\s,]+/).filter(Boolean);
-  },
+  parse: (text) => explained(() => parseCidrs(text)),
 };
 
 const postgresUrl = requiring((text) => {

@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import type { Config } from '../config/config.ts';
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply } from './protocol.ts';
 
@@ -72,21 +73,6 @@ function readVersion2(bytes: Buffer): ProxyHeader {
   return { length, client: ipaddr.process(ipaddr.fromByteArray([...source]).toString()).toString() };
 }
 
-export type NetworkMatch = (address: string | undefined) => boolean;
-
-/** @param networks IP addresses, or networks in CIDR form @throws Error if one cannot be parsed */
-export function networkMatch(networks: readonly string[]): NetworkMatch {
-  const ranges = networks.map((network) =>
-    ipaddr.parseCIDR(network.includes('/') ? network : `${network}/${network.includes(':') ? 128 : 32}`),
-  );
-  return (text) => {
-    if (ranges.length === 0 || text === undefined || !ipaddr.isValid(text)) return false;
-    // Dual-stack listeners report an IPv4 peer as ::ffff:a.b.c.d.
-    const address = ipaddr.process(text);
-    return ranges.some(([range, bits]) => address.kind() === range.kind() && address.match(range, bits));
-  };
-}
-
 /** The longest line of an AUTH exchange, in octets (RFC 4954 section 4). */
 const MAX_AUTH_LINE_BYTES = 12_288;
 const CR = 0x0d;
@@ -143,8 +129,6 @@ export class LineReader {
 const isAuthCommand = (input: Buffer, at: number): boolean =>
   ((input[at] ?? 0) | 0x20) === 0x61 && /^auth /i.test(input.toString('latin1', at, at + 5));
 
-export type BareLineEndings = 'refuse' | 'normalise';
-
 export interface DataLimits {
   /** Size limit of the message, after removing stuffed dots and normalising line endings. */
   maxBytes: number;
@@ -178,7 +162,7 @@ export class DataReader {
   #length = 0;
 
   /** @param afterCrlf whether DATA ended with CRLF; if not, a dot on the first line is not the end */
-  constructor(limits: DataLimits, policy: BareLineEndings, afterCrlf = true) {
+  constructor(limits: DataLimits, policy: Config['smtpBareLineEndings'], afterCrlf = true) {
     this.#limits = limits;
     this.#normalises = policy === 'normalise';
     this.#lineEnd = afterCrlf ? '\r\n' : '\n';

@@ -2,11 +2,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 
 const KIB = 1024;
 
-export const DEFAULT_SMTP_LIMITS = {
-  /** Each connection takes about 20 KB of memory. */
-  maxConnections: 2000,
-  /** The default of Postfix. Loopback clients are exempt, because CI jobs have many clients on loopback. */
-  maxConnectionsPerAddress: 50,
+export const SMTP_LIMITS = {
   /** RFC 5321 section 4.5.3.1.8 requires at least 100. */
   maxRecipients: 100,
   /** Maximum of 5yz replies since the last stored message. Slows down clients that guess addresses. */
@@ -31,4 +27,4 @@ export const DEFAULT_SMTP_LIMITS = {
   slowWindowMs: 60 * SECOND_MS,
 };
 
-export type SmtpLimits = typeof DEFAULT_SMTP_LIMITS;
+export type SmtpLimits = typeof SMTP_LIMITS;

@@ -108,6 +108,7 @@ export interface ReportsContext {
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
+  /** The size limit that EHLO announces; an inbox may have a smaller one. */
   maxMessageBytes: number;
 }
 

@@ -1,5 +1,8 @@
-import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { type Clock, repeat, SECOND_MS } from '../clock.ts';
+import { type Config, certificateOf } from '../config/config.ts';
 import {
   ConnectionLimiter,
   isLoopback,
@@ -7,26 +10,19 @@ import {
   plainAddress,
   sourceKey,
 } from '../connection-limiter.ts';
-import { ConnectionServer } from '../connection-server.ts';
 import { newSessionId } from '../ids.ts';
+import { type Logger, oncePerMinute } from '../log.ts';
 import { NO_RECIPIENT } from '../refusals/sql.ts';
-import { type DataReader, type NetworkMatch, networkMatch, readProxyHeader } from './input.ts';
-import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
+import { isInside } from '../text/networks.ts';
+import { type DataReader, readProxyHeader } from './input.ts';
+import { SMTP_LIMITS, type SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply, replyLine } from './protocol.ts';
 import { SmtpVisits } from './reports.ts';
-import { Session, type SessionContext, type SessionSettings, type Transport } from './session.ts';
-import { Certificate, type Handshake, handshakeFailure, type KeyPair } from './tls.ts';
+import { Session, type SessionContext, type Transport } from './session.ts';
+import { Certificate, type Handshake, handshakeFailure } from './tls.ts';
 
 interface ConnectionContext extends SessionContext {
-  certificate: Certificate;
-  limiter: ConnectionLimiter<Connection>;
-  isTrustedProxy: NetworkMatch;
-  open: Set<Connection>;
-}
-
-interface Protection {
-  implicitTls: boolean;
-  startTls: boolean;
+  server: ConnectionServer<Connection>;
 }
 
 /** Input is discarded for this time before closing, or the last reply could be lost (RFC 1122 4.2.2.13). */
@@ -40,7 +36,7 @@ class Connection implements Transport, LimitedConnection {
   source = '';
   readonly connectedAt: number;
   readonly #context: ConnectionContext;
-  readonly #protection: Protection;
+  readonly #implicitTls: boolean;
   readonly #plain: Socket;
   /** The plain socket until TLS begins, then the TLS socket. */
   #socket: Socket;
@@ -62,42 +58,41 @@ class Connection implements Transport, LimitedConnection {
   #delayedAt = 0;
   #window: { reader: DataReader; since: number; bytes: number } | undefined;
 
-  constructor(socket: Socket, protection: Protection, context: ConnectionContext) {
+  constructor(socket: Socket, implicitTls: boolean, context: ConnectionContext) {
     this.#plain = socket;
     this.#socket = socket;
-    this.#protection = protection;
+    this.#implicitTls = implicitTls;
     this.#context = context;
     this.remoteAddress = plainAddress(socket.remoteAddress);
     this.connectedAt = context.clock.now();
     this.#begunAt = context.clock.monotonic();
-    context.open.add(this);
+    context.server.open.add(this);
     this.#listen(socket);
     void this.#serve();
   }
 
   async #serve(): Promise<void> {
-    const { implicitTls, startTls } = this.#protection;
-    const isProxy = this.#context.isTrustedProxy(this.#plain.remoteAddress);
+    const { config, server, metrics, visits } = this.#context;
+    const isProxy = config.smtpProxyFrom.some((network) => isInside(network, this.remoteAddress));
     if (isProxy && !(await this.#readProxyHeader())) {
       this.#socket.destroy();
       return;
     }
-    const { limiter, metrics, visits } = this.#context;
     visits.lastAt = this.connectedAt;
     this.source = sourceKey(this.remoteAddress);
-    const rejectedBy = limiter.enter(this, isLoopback(this.remoteAddress));
+    const rejectedBy = server.limiter.enter(this, isLoopback(this.remoteAddress));
     if (rejectedBy) {
       const reply = rejectedBy === 'address' ? REPLIES.tooManyFromYou : REPLIES.tooManyConnections;
       // A client that expects a TLS handshake could not read a reply in plain text.
-      this.#socket.end(implicitTls ? '' : `${replyLine(reply)}\r\n`);
+      this.#socket.end(this.#implicitTls ? '' : `${replyLine(reply)}\r\n`);
       this.#socket.destroySoon();
       return;
     }
     this.#hasEntered = true;
     metrics.connection();
-    if (this.#unread) limiter.used(this);
-    const cipher = implicitTls ? await this.encrypt('') : null;
-    this.#session = new Session(this.#context, this, startTls);
+    if (this.#unread) server.limiter.used(this);
+    const cipher = this.#implicitTls ? await this.encrypt('') : null;
+    this.#session = new Session(this.#context, this, !this.#implicitTls && server.offersTls);
     await this.#session.run(cipher);
   }
 
@@ -161,8 +156,9 @@ class Connection implements Transport, LimitedConnection {
     const now = this.#context.clock.monotonic();
     if (isDelayed) this.#delayedAt = now;
     else this.#begunAt += now - this.#delayedAt;
-    if (isDelayed) this.#context.limiter.exempt(this);
-    else this.#context.limiter.readmit(this);
+    const { limiter } = this.#context.server;
+    if (isDelayed) limiter.exempt(this);
+    else limiter.readmit(this);
   }
 
   leave(): void {
@@ -212,7 +208,7 @@ class Connection implements Transport, LimitedConnection {
 
   readonly #onData = (bytes: Buffer): void => {
     this.#handshake = undefined;
-    this.#context.limiter.used(this);
+    this.#context.server.limiter.used(this);
     if (this.#endedAt !== undefined) return;
     if (this.#reader) this.#giveToReader(bytes);
     else {
@@ -246,13 +242,13 @@ class Connection implements Transport, LimitedConnection {
     this.#giveToReader(undefined);
     this.#drained?.();
     this.#leaveLimiter();
-    this.#context.open.delete(this);
+    this.#context.server.open.delete(this);
   };
 
   #leaveLimiter(): void {
     if (!this.#hasEntered) return;
     this.#hasEntered = false;
-    this.#context.limiter.leave(this);
+    this.#context.server.limiter.leave(this);
     this.#context.metrics.disconnection();
   }
 
@@ -266,7 +262,7 @@ class Connection implements Transport, LimitedConnection {
     const { helo, bytesBefore } = handshake;
     const tookTooLong = clock.monotonic() - (this.#settingUpSince ?? Infinity) >= limits.handshakeMs;
     // A health check of the TLS port sends no byte.
-    if (this.#protection.implicitTls && this.#plain.bytesRead <= bytesBefore && !tookTooLong) return;
+    if (this.#implicitTls && this.#plain.bytesRead <= bytesBefore && !tookTooLong) return;
     const reason = handshakeFailure(handshake, tookTooLong);
     const { id: session, remoteAddress } = this;
     log.warn({ session, remoteAddress, helo, reason }, 'A TLS handshake failed');
@@ -293,7 +289,7 @@ class Connection implements Transport, LimitedConnection {
     plain.off('close', this.#onClose);
     const handshake: Handshake = { helo, bytesBefore: plain.bytesRead - plain.readableLength, isDone: false };
     this.#handshake = handshake;
-    const secureContext = this.#context.certificate.context;
+    const secureContext = this.#context.server.certificate.context;
     const secure = new TLSSocket(plain, { isServer: true, secureContext });
     this.#socket = secure;
     this.#listen(secure);
@@ -306,60 +302,111 @@ class Connection implements Transport, LimitedConnection {
   }
 }
 
-export interface SmtpServerOptions extends SessionSettings {
-  host: string;
-  /** 0 selects a free port. */
-  port: number;
-  /** Port for implicit TLS; null for none. */
-  tlsPort: number | null;
-  /** Served domains, lower case. */
-  domains: readonly string[];
-  /** Mail to postmaster: `log` accepts and logs it without storing it. */
-  postmaster: 'refuse' | 'log';
-  tls: KeyPair | null;
-  /** `auto` offers STARTTLS only with a configured certificate, because clients verify the certificate. */
-  startTls: 'auto' | 'self-signed' | 'off';
-  /** Addresses and networks (CIDR) whose connections begin with a PROXY header. */
-  proxyFrom: readonly string[];
+interface ServerDeps {
+  /** Host name in a generated certificate. */
+  hostname: string;
+  clock: Clock;
+  log: Logger;
+}
+
+interface ServedConnection extends LimitedConnection {
+  /** Enforces time limits; called every second. @param now monotonic milliseconds */
+  watch(now: number): void;
+  /** Ends the connection when it has finished what it is receiving or sending. */
+  leave(): void;
+  /** Ends the connection at once. */
+  cut(): void;
+}
+
+/** The listeners of SMTP or POP3, and their connections. A connection adds itself to `open` and removes itself. */
+export class ConnectionServer<C extends ServedConnection> {
+  readonly open = new Set<C>();
+  readonly limiter: ConnectionLimiter<C>;
+  readonly certificate: Certificate;
+  /** `auto` offers TLS only with a configured certificate, because clients verify the certificate. */
+  readonly offersTls: boolean;
+  readonly #protocol: string;
+  readonly #config: Config;
+  readonly #deps: ServerDeps;
+  readonly #listeners: Server[] = [];
+  readonly #stopping = new AbortController();
+
+  /** @throws Error if the configured certificate cannot be used */
+  constructor(protocol: string, config: Config, deps: ServerDeps) {
+    const { smtpStarttls, smtpMaxConnections, smtpMaxConnectionsPerAddress } = config;
+    const { hostname, clock } = deps;
+    const pair = certificateOf(config);
+    this.certificate = new Certificate(hostname, clock, pair);
+    this.offersTls = smtpStarttls === 'self-signed' || (smtpStarttls === 'auto' && pair !== null);
+    this.limiter = new ConnectionLimiter({
+      maxConnections: smtpMaxConnections,
+      maxConnectionsPerAddress: smtpMaxConnectionsPerAddress,
+    });
+    this.#protocol = protocol;
+    this.#config = config;
+    this.#deps = deps;
+    void repeat(clock, SECOND_MS, this.#stopping.signal, async () => {
+      for (const connection of this.open) connection.watch(clock.monotonic());
+    });
+  }
+
+  /** @param port 0 for any free port @returns the port in use */
+  async listen(port: number, accept: (socket: Socket) => void): Promise<number> {
+    const { smtpHost: host, smtpMaxConnections: maxConnections } = this.#config;
+    const { clock, log } = this.#deps;
+    // Half-open, so that a client that sends everything and closes its side (a script with nc) still gets replies.
+    const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      // Twice the limit, because rejected connections and those in a handshake are not counted by the limiter.
+      if (this.open.size >= 2 * maxConnections) socket.destroy();
+      else accept(socket);
+    });
+    this.#listeners.push(listener);
+    // In a burst of connections, Node's default backlog of 511 overflows, and some clients then wait forever.
+    listener.listen({ port, host, backlog: maxConnections });
+    await once(listener, 'listening');
+    const report = oncePerMinute(clock, (err, count) =>
+      log.error({ err, count }, `${this.#protocol} connections were not accepted`),
+    );
+    listener.on('error', report);
+    return (listener.address() as AddressInfo).port;
+  }
+
+  /** Gives connections `deadlineMs` to finish, then ends them. May be called twice, and after a failed `listen`. */
+  async stop(deadlineMs: number): Promise<void> {
+    this.#stopping.abort();
+    const closed = this.#listeners.map((listener) => new Promise((resolve) => listener.close(resolve)));
+    for (const connection of this.open) connection.leave();
+    const allGone = new AbortController();
+    const late = this.#deps.clock.sleep(deadlineMs, allGone.signal).then(() => {
+      for (const connection of this.open) connection.cut();
+    });
+    await Promise.all(closed);
+    allGone.abort();
+    await late;
+  }
+}
+
+export interface SmtpServerDeps extends Omit<SessionContext, 'config' | 'limits' | 'visits'> {
   limits?: Partial<SmtpLimits>;
 }
 
-export type SmtpServerDeps = Pick<
-  SessionContext,
-  'receiver' | 'findCaptureTarget' | 'clock' | 'log' | 'metrics' | 'budget'
->;
-
 export type SmtpServer = ReturnType<typeof createSmtpServer>;
 
-export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps) {
-  const { clock, log } = deps;
-  const { host, name, domains, tls, tlsPort, startTls, postmaster, proxyFrom } = options;
-  const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
-  const certificate = new Certificate(name, clock);
-  const server = new ConnectionServer<Connection>({
-    ...{ protocol: 'SMTP', host, maxConnections: limits.maxConnections, clock, log },
-  });
-  const context: ConnectionContext = {
-    ...options,
-    ...deps,
-    ...{ limits, certificate, open: server.open },
-    limiter: new ConnectionLimiter(limits),
-    visits: new SmtpVisits(),
-    postmasterDomains: new Set(postmaster === 'log' ? domains : []),
-    isTrustedProxy: networkMatch(proxyFrom),
-  };
-  const accept = (implicitTls: boolean, startTls: boolean) => (socket: Socket) =>
-    void new Connection(socket, { implicitTls, startTls }, context);
+export function createSmtpServer(config: Config, deps: SmtpServerDeps) {
+  const server = new ConnectionServer<Connection>('SMTP', config, deps);
+  const visits = new SmtpVisits();
+  const context = { ...deps, config, server, visits, limits: { ...SMTP_LIMITS, ...deps.limits } };
+  const accept = (implicitTls: boolean) => (socket: Socket) =>
+    void new Connection(socket, implicitTls, context);
 
   return {
-    visits: context.visits,
-    useCertificate: (pair: KeyPair) => certificate.set(pair),
+    visits,
+    certificate: server.certificate,
     /** If this fails, call `stop` to close open ports. */
     async start(): Promise<{ port: number; tlsPort: number | null }> {
-      if (tls) certificate.set(tls);
-      const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
-      const port = await server.listen(options.port, accept(false, offersTls));
-      return { port, tlsPort: tlsPort === null ? null : await server.listen(tlsPort, accept(true, false)) };
+      const port = await server.listen(config.smtpPort, accept(false));
+      const { smtpsPort } = config;
+      return { port, tlsPort: smtpsPort === null ? null : await server.listen(smtpsPort, accept(true)) };
     },
     /** Waits up to `deadlineMs` for messages in transit; other sessions get 421. Idempotent. */
     stop: (deadlineMs: number) => server.stop(deadlineMs),

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Config } from '../config/config.ts';
 import { isLoopback } from '../connection-limiter.ts';
 import { type ByteBudget, IncomingMail } from '../inbound/incoming-mail.ts';
 import type { Recipient } from '../inbound/receiver.ts';
@@ -6,7 +7,7 @@ import type { FindCaptureTarget, SmtpCredentials } from '../inbound/smtp-credent
 import type { MailEnvelope } from '../mail/mail.ts';
 import { freeRead } from '../memory.ts';
 import type { FaultPoint } from '../refusals/sql.ts';
-import { type BareLineEndings, DataReader, hasProxySignature, LineReader, type LineResult } from './input.ts';
+import { DataReader, hasProxySignature, LineReader, type LineResult } from './input.ts';
 import type { SmtpLimits } from './limits.ts';
 import {
   isHelloName,
@@ -22,22 +23,13 @@ import {
 } from './protocol.ts';
 import { type ReportsContext, SessionReports, SessionTrail } from './reports.ts';
 
-export interface SessionSettings {
-  name: string;
-  /** The size limit that EHLO announces; an inbox may have a smaller one. */
-  maxMessageBytes: number;
-  bareLineEndings: BareLineEndings;
-  auth: 'inbox' | 'any' | 'off';
-  /** Whether AUTH is offered without TLS to clients on other machines. */
-  authPlaintext: boolean;
-}
-
-export interface SessionContext extends SessionSettings, ReportsContext {
+export interface SessionContext extends ReportsContext {
+  config: Config;
+  /** Name of this server in its greeting. */
+  hostname: string;
   findCaptureTarget: FindCaptureTarget;
   budget: ByteBudget;
   limits: SmtpLimits;
-  /** Domains whose postmaster mail is accepted and only logged. */
-  postmasterDomains: ReadonlySet<string>;
 }
 
 export interface Transport {
@@ -139,12 +131,12 @@ export class Session {
   #hasTrace = false;
 
   constructor(context: SessionContext, transport: Transport, startTls: boolean) {
-    const { clock, limits, authPlaintext } = context;
+    const { clock, config, limits } = context;
     const { remoteAddress, connectedAt } = transport;
     this.#context = context;
     this.#transport = transport;
     this.#offersStartTls = startTls;
-    this.#offersPlainAuth = authPlaintext || isLoopback(remoteAddress);
+    this.#offersPlainAuth = config.smtpAuthPlaintext === 'on' || isLoopback(remoteAddress);
     this.commandAt = clock.monotonic();
     this.#lines = new LineReader(limits);
     this.#trail = new SessionTrail(clock, connectedAt);
@@ -155,7 +147,7 @@ export class Session {
   async run(cipher: string | null): Promise<void> {
     try {
       if (cipher) this.#encrypted(cipher);
-      this.#write(`220 ${this.#context.name} ESMTP`);
+      this.#write(`220 ${this.#context.hostname} ESMTP`);
       while (!this.#isOver) {
         const line = await this.#readLine(false);
         const answer = line && this.#command(line.toString());
@@ -274,7 +266,7 @@ export class Session {
   }
 
   #command(line: string): Given | Promise<Given> {
-    const { limits, bareLineEndings } = this.#context;
+    const { config, limits } = this.#context;
     const isFirst = this.#linesRead === 1;
     if (isFirst && HTTP_VERB.test(line)) return last(REPLIES.notSmtp);
     if (isFirst && /^PROXY /i.test(line)) return last(REPLIES.untrustedProxy);
@@ -282,7 +274,7 @@ export class Session {
     if (!this.#isFull) this.#commandsSinceMail++;
     if (this.#commandsSinceMail > limits.maxCommandsPerMail) return REPLIES.tooManyCommands;
     if (CONTROL.test(line)) return REPLIES.controlCharacter;
-    if (!this.#lines.crlf && bareLineEndings === 'refuse') return REPLIES.bareLineFeed;
+    if (!this.#lines.crlf && config.smtpBareLineEndings === 'refuse') return REPLIES.bareLineFeed;
     return this.#answer(line.trimEnd());
   }
 
@@ -320,8 +312,8 @@ export class Session {
     if (more.length > 0 || !isHelloName(hostname)) return REPLIES.helloSyntax;
     this.#helo = hostname.toLowerCase();
     this.#transaction = undefined;
-    const { name, maxMessageBytes } = this.#context;
-    const text = `${name} greets [${this.#transport.remoteAddress}]`;
+    const { hostname: ownName, maxMessageBytes } = this.#context;
+    const text = `${ownName} greets [${this.#transport.remoteAddress}]`;
     if (!isExtended) return { code: 250, enhanced: '', text };
     const lines = [text, 'PIPELINING', '8BITMIME', 'SMTPUTF8', 'ENHANCEDSTATUSCODES'];
     if (this.#offersAuth && !this.#isAuthenticated) lines.push(`AUTH ${MECHANISMS}`);
@@ -331,7 +323,7 @@ export class Session {
   }
 
   get #offersAuth(): boolean {
-    return this.#context.auth !== 'off' && (this.#isEncrypted || this.#offersPlainAuth);
+    return this.#context.config.smtpAuth !== 'off' && (this.#isEncrypted || this.#offersPlainAuth);
   }
 
   #mailFrom(line: string): Reply {
@@ -392,10 +384,10 @@ export class Session {
   }
 
   #isPostmaster(rcptTo: string): boolean {
-    const { postmasterDomains } = this.#context;
-    if (postmasterDomains.size === 0) return false;
+    const { postmaster, domains } = this.#context.config;
+    if (postmaster !== 'log') return false;
     const [local, domain] = rcptTo.toLowerCase().split('@');
-    return local === 'postmaster' && (domain === undefined || postmasterDomains.has(domain));
+    return local === 'postmaster' && (domain === undefined || domains.includes(domain));
   }
 
   async #data(): Promise<Given> {
@@ -417,12 +409,16 @@ export class Session {
   }
 
   async #takeMessage(transaction: Transaction): Promise<void> {
-    const { clock, limits, bareLineEndings, budget, maxMessageBytes } = this.#context;
+    const { clock, config, limits, budget, maxMessageBytes } = this.#context;
     const { recipients, postmasters } = transaction;
     const largest = Math.max(...recipients.map((recipient) => recipient.maxMessageBytes));
     const maxBytes = postmasters > 0 ? maxMessageBytes : Math.min(largest, maxMessageBytes);
     const { maxDrainedBytes } = limits;
-    const reader = new DataReader({ maxBytes, maxDrainedBytes }, bareLineEndings, this.#lines.crlf);
+    const reader = new DataReader(
+      { maxBytes, maxDrainedBytes },
+      config.smtpBareLineEndings,
+      this.#lines.crlf,
+    );
     const revoke = () => this.close(REPLIES.slowerThanOthersNeed);
     const mail = new IncomingMail({ budget, source: this.#transport.source, maxBytes, revoke });
     const message = { ...transaction, begunAt: clock.monotonic(), reader, mail };
@@ -578,8 +574,8 @@ export class Session {
   }
 
   async #auth(line: string): Promise<Given> {
-    const { auth, limits } = this.#context;
-    if (auth === 'off') return REPLIES.notImplemented;
+    const { config, limits } = this.#context;
+    if (config.smtpAuth === 'off') return REPLIES.notImplemented;
     if (this.#helo === undefined) return REPLIES.needHello;
     if (!this.#offersAuth) return REPLIES.authNeedsTls;
     if (this.#isAuthenticated) return REPLIES.alreadyAuthenticated;
@@ -596,14 +592,14 @@ export class Session {
   }
 
   async #authenticate(credentials: SmtpCredentials): Promise<Reply> {
-    const { findCaptureTarget, auth } = this.#context;
+    const { findCaptureTarget, config } = this.#context;
     try {
       this.#reports.target = (await findCaptureTarget(credentials)) ?? null;
     } catch (error) {
       if (!replyForError(error)) this.#reports.failed(error, 'SMTP authentication failed unexpectedly');
       return REPLIES.authUnavailable;
     }
-    if (!this.#reports.target && auth === 'inbox') {
+    if (!this.#reports.target && config.smtpAuth === 'inbox') {
       this.#hasTrace = true;
       return this.#reports.refusedCredentials(credentials, REPLIES.badCredentials);
     }

@@ -17,7 +17,9 @@ export class Certificate {
   readonly #generate: () => KeyPair;
   #context: SecureContext | undefined;
 
-  constructor(hostname: string, clock: Pick<Clock, 'now'>) {
+  /** @throws Error as {@link set} */
+  constructor(hostname: string, clock: Pick<Clock, 'now'>, pair: KeyPair | null) {
+    if (pair) this.set(pair);
     this.#generate = () => selfSignedCertificate(hostname, clock.now());
   }
 

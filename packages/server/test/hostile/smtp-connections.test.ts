@@ -1,7 +1,14 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { SmtpServerOptions } from '../../src/smtp/server.ts';
-import { clientOfTest, type StartedSmtp, smtpOfTest, turns, upToData } from '../smtp/start-smtp.ts';
+import { parseCidrs } from '../../src/text/networks.ts';
+import {
+  clientOfTest,
+  type SmtpTestOptions,
+  type StartedSmtp,
+  smtpOfTest,
+  turns,
+  upToData,
+} from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { rawClient } from '../support/raw-client.ts';
 import type { SmtpClient } from '../support/smtp-script.ts';
@@ -10,9 +17,9 @@ import { trustedCertificate } from '../support/tls/certificates.ts';
 let smtp: StartedSmtp;
 let clock: FakeClock;
 
-async function start(options: Partial<SmtpServerOptions> = {}): Promise<void> {
+async function start(options: SmtpTestOptions = {}): Promise<void> {
   clock = new FakeClock();
-  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1'], ...options }, clock);
+  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32'), ...options }, clock);
 }
 
 /** A client whose load balancer says that it comes from there. */
@@ -35,14 +42,14 @@ describe('idle connections from many addresses', () => {
   it.each([40, 200])(
     'that fill the server, from %i addresses, do not keep a new client out',
     async (count) => {
-      await start({ limits: { maxConnections: 200 } });
+      await start({ smtpMaxConnections: 200 });
       for (let i = 0; i < 200; i++) await idleFrom(`198.51.100.${i % count}`);
       await (await clientFrom('203.0.113.9')).play(mail);
     },
   );
 
   it('from this machine, where all clients share an address, do not keep another client of it out', async () => {
-    await start({ limits: { maxConnections: 20 }, proxyFrom: [] });
+    await start({ smtpMaxConnections: 20, smtpProxyFrom: [] });
     const idle: SmtpClient[] = [];
     for (let i = 0; i < 20; i++) {
       idle.push(await clientOfTest(smtp.port));
@@ -55,7 +62,7 @@ describe('idle connections from many addresses', () => {
   });
 
   it('give way to others of their own address where no other address has more', async () => {
-    await start({ limits: { maxConnections: 6 } });
+    await start({ smtpMaxConnections: 6 });
     const idle: SmtpClient[] = [];
     for (let i = 0; i < 6; i++) idle.push(await idleFrom(`198.51.100.${i % 2}`));
     await idleFrom('198.51.100.1');
@@ -64,7 +71,7 @@ describe('idle connections from many addresses', () => {
   });
 
   it('give way, and a client that is sending or waits for its 250 does not', async () => {
-    await start({ limits: { maxConnections: 3 } });
+    await start({ smtpMaxConnections: 3 });
     const storing = smtp.receiver.holdStoring();
     const busy = [await clientFrom('198.51.100.1'), await clientFrom('198.51.100.1')];
     await busy[0]?.play([...upToData, 'DATA → 354', { send: 'x\r\n.' }]);
@@ -81,7 +88,7 @@ describe('idle connections from many addresses', () => {
 
 describe('one IPv6 network', () => {
   it('counts as one client', async () => {
-    await start({ limits: { maxConnectionsPerAddress: 2 } });
+    await start({ smtpMaxConnectionsPerAddress: 2 });
     const from = async (address: string) => {
       const client = await clientOfTest(smtp.port);
       await client.send(`PROXY TCP6 ${address} 2001:db8::1 1000 25\r\n`);
@@ -112,7 +119,7 @@ async function meetsClosedSocket(socket: Socket): Promise<void> {
 
 describe('after the last reply', () => {
   it('a client that was turned away at once is read no more: its next bytes meet a closed socket', async () => {
-    await start({ limits: { maxConnections: 1 }, proxyFrom: [] });
+    await start({ smtpMaxConnections: 1, smtpProxyFrom: [] });
     const first = await clientOfTest(smtp.port);
     await first.play([...upToData, 'DATA → 354']);
     const { socket } = await halfOpen(smtp.port);
@@ -121,7 +128,7 @@ describe('after the last reply', () => {
   });
 
   it('a client that does not close its side is cut off two seconds later', async () => {
-    await start({ proxyFrom: [] });
+    await start({ smtpProxyFrom: [] });
     const { socket } = await halfOpen(smtp.port);
     socket.write('QUIT\r\n');
     await new Promise((resolve) => socket.once('end', resolve));
@@ -133,7 +140,7 @@ describe('after the last reply', () => {
 describe('the TLS port', () => {
   it('counts a connection before its handshake: a silent one gives way to the next of its address', async () => {
     const { tls } = trustedCertificate();
-    await start({ tlsPort: 0, tls, limits: { maxConnectionsPerAddress: 2 } });
+    await start({ smtpsPort: 0, tls, smtpMaxConnectionsPerAddress: 2 });
     const silentFrom = async (address: string) => {
       const raw = await halfOpen(smtp.tlsPort ?? 0);
       raw.socket.write(`PROXY TCP4 ${address} 192.0.2.1 1000 25\r\n`);

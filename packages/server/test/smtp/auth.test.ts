@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { parseCidrs } from '../../src/text/networks.ts';
 import { plainResponse, type SmtpClient, type Step } from '../support/smtp-script.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
 import { CAPTURING, clientOfTest, type StartedSmtp, smtpOfTest } from './start-smtp.ts';
@@ -19,7 +20,7 @@ const ASK_PASSWORD = '334 UGFzc3dvcmQ6';
 
 /** A connection after EHLO. */
 async function begin(options: Parameters<typeof smtpOfTest>[0] = {}): Promise<SmtpClient> {
-  smtp = await smtpOfTest({ auth: 'inbox', ...options });
+  smtp = await smtpOfTest({ smtpAuth: 'inbox', ...options });
   client = await clientOfTest(smtp.port);
   await client.play(['→ 220', 'EHLO c → 250']);
   return client;
@@ -220,7 +221,7 @@ describe('AUTH is offered', () => {
 
   test('not without TLS to another machine: the address that counts is the client’s, not the proxy’s', async () => {
     const { tls, trust } = trustedCertificate();
-    smtp = await smtpOfTest({ auth: 'inbox', tls, proxyFrom: ['127.0.0.1'] });
+    smtp = await smtpOfTest({ smtpAuth: 'inbox', tls, smtpProxyFrom: parseCidrs('127.0.0.1/32') });
     client = await clientOfTest(smtp.port);
     await client.play(['PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220']);
     expect(await client.say('EHLO c')).not.toMatch(/AUTH/);
@@ -234,7 +235,7 @@ describe('AUTH is offered', () => {
 
   test('on the TLS port', async () => {
     const { tls, trust } = trustedCertificate();
-    smtp = await smtpOfTest({ auth: 'inbox', tls, tlsPort: 0 });
+    smtp = await smtpOfTest({ smtpAuth: 'inbox', tls, smtpsPort: 0 });
     client = await clientOfTest(smtp.tlsPort ?? 0, { tls: trust });
     await client.play(['→ 220', 'EHLO c → 250']);
     expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235/);
@@ -263,7 +264,7 @@ describe('with `any`', () => {
     ['a wrong password of an inbox', WRONG],
     ['an identity to act as', plainResponse('inbox', 'secret', 'admin')],
   ])('%s are accepted and change nothing', async (_name, response) => {
-    await begin({ auth: 'any' });
+    await begin({ smtpAuth: 'any' });
     await client.play([
       `AUTH PLAIN ${response} → 235 2.7.0`,
       'MAIL FROM:<s@example.com> → 250',
@@ -276,13 +277,13 @@ describe('with `any`', () => {
   });
 
   test('credentials of an inbox capture', async () => {
-    await begin({ auth: 'any' });
+    await begin({ smtpAuth: 'any' });
     await client.play([`AUTH PLAIN ${RIGHT} → 235`, ...mailTo('anyone@example.org')]);
     expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: CAPTURING.id }]);
   });
 
   test('bad grammar is still rejected', async () => {
-    await begin({ auth: 'any' });
+    await begin({ smtpAuth: 'any' });
     await client.play([
       'AUTH PLAIN ab$d → 501 5.5.2',
       `AUTH PLAIN ${plainResponse('inbox', 'down')} → 454 4.7.0`,

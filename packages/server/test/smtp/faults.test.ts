@@ -142,7 +142,7 @@ describe.each(POINTS)('a fault at %s', (at) => {
 
 describe('a delay', () => {
   it('counts against no limit of connections, and delays no other client', async () => {
-    await start({ limits: { maxConnections: 4 } });
+    await start({ smtpMaxConnections: 4 });
     const delayed = [];
     for (let n = 0; n < 2; n++) {
       rule('rcpt', { delayMs: 5000 });
@@ -266,7 +266,7 @@ it('after a refused DATA the recipients stand, and DATA may be sent again; after
 });
 
 it('more delayed connections than are exempt are counted, so that a flood of them keeps others waiting no more than one of idle ones', async () => {
-  await start({ limits: { maxConnections: 4 } });
+  await start({ smtpMaxConnections: 4 });
   for (let n = 0; n < 6; n++) {
     rule('rcpt', { delayMs: 5000 });
     await (await smtpClient(smtp.port)).play(UP_TO.rcpt);

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { SmtpServerOptions } from '../../src/smtp/server.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import type { SmtpClient } from '../support/smtp-script.ts';
-import { clientOfTest, type StartedSmtp, smtpOfTest, upToData } from './start-smtp.ts';
+import { clientOfTest, type SmtpTestOptions, type StartedSmtp, smtpOfTest, upToData } from './start-smtp.ts';
 
 let smtp: StartedSmtp;
-async function start(options: Partial<SmtpServerOptions> = {}): Promise<FakeClock> {
+async function start(options: SmtpTestOptions = {}): Promise<FakeClock> {
   const clock = new FakeClock();
   smtp = await smtpOfTest(options, clock);
   return clock;
@@ -18,7 +17,7 @@ const sending = [...upToData, 'DATA → 354'];
 
 describe('connections', () => {
   test('above the limit get 421 while all are in use, and a freed place is given to the next client', async () => {
-    await start({ limits: { maxConnections: 2 } });
+    await start({ smtpMaxConnections: 2 });
     const first = await newClient();
     await first.play(sending);
     await (await newClient()).play(sending);
@@ -32,7 +31,7 @@ describe('connections', () => {
   });
 
   test('from this machine are not limited by address: a pipeline runs all its tests from there', async () => {
-    await start({ limits: { maxConnectionsPerAddress: 2 } });
+    await start({ smtpMaxConnectionsPerAddress: 2 });
     for (let i = 0; i < 5; i++) await (await newClient()).play(['→ 220']);
     expect(smtp.metrics.open).toBe(5);
   });

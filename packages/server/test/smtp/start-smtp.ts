@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Config, parseConfig } from '../../src/config/config.ts';
 import { AppError } from '../../src/errors.ts';
 import type { MetFault } from '../../src/faults/sql.ts';
 import { ByteBudget, IN_FLIGHT_BYTES, TRACE_HEADROOM_BYTES } from '../../src/inbound/incoming-mail.ts';
@@ -9,7 +10,9 @@ import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-cr
 import type { MailEnvelope } from '../../src/mail/mail.ts';
 import type { SmtpMetrics } from '../../src/operations/metrics.ts';
 import { type FaultPoint, NO_RECIPIENT, type Refusal } from '../../src/refusals/sql.ts';
-import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
+import type { SmtpLimits } from '../../src/smtp/limits.ts';
+import { createSmtpServer } from '../../src/smtp/server.ts';
+import type { Certificate, KeyPair } from '../../src/smtp/tls.ts';
 import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
 
 export interface TakenMail {
@@ -154,20 +157,29 @@ export interface StartedSmtp {
   metrics: CountingMetrics;
   /** Every error in the log. */
   logged: string[];
-  useCertificate: SmtpServer['useCertificate'];
+  certificate: Certificate;
   stop(deadlineMs?: number): Promise<void>;
 }
 
-export interface SmtpTestOptions extends Partial<SmtpServerOptions> {
+export interface SmtpTestOptions extends Partial<Config> {
+  limits?: Partial<SmtpLimits>;
+  maxMessageBytes?: number;
+  tls?: KeyPair | null;
   /** Of all messages in flight. */
   inFlightBytes?: number;
 }
 
 /** The real SMTP server on a free port of the loopback, before a receiver in memory. */
 export async function startSmtp(
-  { inFlightBytes = IN_FLIGHT_BYTES, maxMessageBytes = 50 * 1024 * 1024, ...options }: SmtpTestOptions = {},
+  options: SmtpTestOptions = {},
   clock: Clock = systemClock,
 ): Promise<StartedSmtp> {
+  const {
+    inFlightBytes = IN_FLIGHT_BYTES,
+    maxMessageBytes = 50 * 1024 * 1024,
+    limits = {},
+    tls = null,
+  } = options;
   const receiver = new MemoryReceiver();
   const metrics = new CountingMetrics();
   const { findCaptureTarget } = receiver;
@@ -176,11 +188,13 @@ export async function startSmtp(
   const log = pino({ level: 'error' }, { write: (line: string) => logged.push(line) });
   const server = createSmtpServer(
     {
-      ...{ host: '127.0.0.1', port: 0, tlsPort: null, name: 'mx.mayfly.test', domains: ['mayfly.test'] },
-      ...{ auth: 'off', authPlaintext: false, tls: null, startTls: 'auto', proxyFrom: [] },
-      ...{ bareLineEndings: 'refuse', postmaster: 'refuse', maxMessageBytes, ...options },
+      ...parseConfig({ MAYFLY_SMTP_PORT: '0', MAYFLY_SMTP_AUTH: 'off' }),
+      ...{ smtpTlsCert: tls?.cert ?? null, smtpTlsKey: tls?.key ?? null, ...options },
     },
-    { receiver, budget, findCaptureTarget, clock, log, metrics },
+    {
+      ...{ hostname: 'mx.mayfly.test', maxMessageBytes, limits },
+      ...{ receiver, budget, findCaptureTarget, clock, log, metrics },
+    },
   );
   const ports = await server.start().catch(async (error) => {
     await server.stop(0);
@@ -191,7 +205,7 @@ export async function startSmtp(
     receiver,
     metrics,
     logged,
-    useCertificate: server.useCertificate,
+    certificate: server.certificate,
     stop: (deadlineMs = 1000) => server.stop(deadlineMs),
   };
 }

@@ -61,7 +61,7 @@ test('a stop cuts what is left at its deadline', async () => {
 });
 
 test('a stop ends an incomplete handshake, and may be called twice', async () => {
-  const smtp = await smtpOfTest({ tlsPort: 0 });
+  const smtp = await smtpOfTest({ smtpsPort: 0 });
   const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   socket.on('error', () => undefined);
   await new Promise((resolve) => socket.once('connect', resolve));
@@ -73,5 +73,5 @@ test('a stop ends an incomplete handshake, and may be called twice', async () =>
 
 test('a start on a port in use fails with the reason, and leaves nothing open', async () => {
   const first = await smtpOfTest();
-  await expect(startSmtp({ tlsPort: first.port })).rejects.toThrow(/EADDRINUSE/);
+  await expect(startSmtp({ smtpsPort: first.port })).rejects.toThrow(/EADDRINUSE/);
 });

@@ -12,12 +12,11 @@ import {
   refusalOf,
 } from '@mayfly/dialects';
 import { type Clock, SECOND_MS } from '../../clock.ts';
-import { type Config, certificateOf, connectionLimits } from '../../config/config.ts';
-import { ConnectionLimiter, isLoopback, plainAddress, sourceKey } from '../../connection-limiter.ts';
-import { ConnectionServer } from '../../connection-server.ts';
+import type { Config } from '../../config/config.ts';
+import { isLoopback, plainAddress, sourceKey } from '../../connection-limiter.ts';
 import type { FindCaptureTarget } from '../../inbound/smtp-credentials.ts';
 import type { Logger } from '../../log.ts';
-import { Certificate, type KeyPair } from '../../smtp/tls.ts';
+import { ConnectionServer } from '../../smtp/server.ts';
 import { isDevKey } from '../access/credential.ts';
 import { DIALECT_HEADER } from '../access/gate.ts';
 import type { BuiltApp } from '../server.ts';
@@ -61,15 +60,9 @@ function maildropOf(send: Send, inboxId: string): Maildrop {
 
 /** Serves inboxes over POP3. Calls Mayfly's own API within this process. */
 export function createPop3Server(config: Config, { built, hostname, findInbox, clock, log }: Pop3Deps) {
-  const { smtpStarttls, smtpMaxConnections: maxConnections } = config;
-  const tls = certificateOf(config);
-  const server = new ConnectionServer<Pop3Connection>({
-    ...{ protocol: 'POP3', host: config.smtpHost, maxConnections, clock, log },
-  });
-  const limiter = new ConnectionLimiter<Pop3Connection>(connectionLimits(config));
+  const server = new ConnectionServer<Pop3Connection>('POP3', config, { hostname, clock, log });
+  const { limiter, certificate } = server;
   const stopping = new AbortController();
-  const offersTls = smtpStarttls === 'self-signed' || (smtpStarttls === 'auto' && tls !== null);
-  const certificate = new Certificate(hostname, clock);
 
   const sender =
     (password: string, ip: string): Send =>
@@ -120,7 +113,7 @@ export function createPop3Server(config: Config, { built, hostname, findInbox, c
     const ip = plainAddress(socket.remoteAddress);
     const connection = new Pop3Connection(socket, {
       source: sourceKey(ip),
-      certificate: offersTls ? certificate : null,
+      certificate: server.offersTls ? certificate : null,
       plaintext: config.smtpAuthPlaintext === 'on' || isLoopback(ip),
       logIn: (credentials) => logIn(credentials, ip),
       onUsed: (used) => limiter.used(used),
@@ -137,9 +130,8 @@ export function createPop3Server(config: Config, { built, hostname, findInbox, c
   };
 
   return {
-    useCertificate: (pair: KeyPair) => certificate.set(pair),
+    certificate,
     async start(): Promise<{ port: number }> {
-      if (tls) certificate.set(tls);
       return { port: await server.listen(config.pop3Port ?? 0, accept) };
     },
     /** Gives a current reply `deadlineMs` to finish. May be called twice, and before `start`. */

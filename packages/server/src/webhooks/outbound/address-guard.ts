@@ -2,14 +2,10 @@ import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { AppError, codeOf } from '../../errors.ts';
 import { quoted } from '../../text/nearest.ts';
+import { type Cidr, isInside } from '../../text/networks.ts';
 import type { Resolve } from './resolve.ts';
 
 /* Checks webhook addresses at registration, and again on each connection, because DNS may have changed. */
-
-export interface Cidr {
-  address: ipaddr.IPv4 | ipaddr.IPv6;
-  prefixLength: number;
-}
 
 export interface GuardSettings {
   allow: readonly Cidr[];
@@ -41,10 +37,7 @@ class AddressRefusedError extends Error {
  */
 export function isAllowedAddress(ip: string, allow: readonly Cidr[]): boolean {
   if (isIP(ip) === 0 || ip.includes('%')) return false;
-  const address = ipaddr.parse(ip);
-  const isInside = (network: Cidr) =>
-    network.address.kind() === address.kind() && address.match([network.address, network.prefixLength]);
-  return isPublic(address) || allow.some(isInside);
+  return isPublic(ipaddr.parse(ip)) || allow.some((network) => isInside(network, ip));
 }
 
 const isPublic = (address: Cidr['address']): boolean =>
@@ -55,36 +48,6 @@ const isPublic = (address: Cidr['address']): boolean =>
 function isIsatap(address: Cidr['address']): boolean {
   const bytes = address.toByteArray();
   return ((bytes[8] ?? 0) & 0xfd) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
-}
-
-/** Parses networks in CIDR form, separated by commas or white space. @throws Error that lists invalid ones */
-export function parseCidrs(text: string): Cidr[] {
-  const parsed = (text.match(/[^\s,]+/g) ?? []).map(parseCidr);
-  const problems = parsed.filter((one) => typeof one === 'string');
-  if (problems.length > 0) throw new Error(problems.join('; '));
-  return parsed.filter((one) => typeof one !== 'string');
-}
-
-/** @returns the network, or an error message */
-function parseCidr(piece: string): Cidr | string {
-  const [ip = '', prefix, ...rest] = piece.split('/');
-  const family = isIP(ip);
-  if (family === 0 || ip.includes('%') || rest.length > 0) {
-    return `"${piece}" is not a network in CIDR form, such as 10.0.0.0/8 or fd00::/8`;
-  }
-  const bits = family === 4 ? 32 : 128;
-  if (prefix === undefined)
-    return `"${piece}" has no prefix length; for this one address write ${ip}/${bits}`;
-  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > bits) {
-    return `"${piece}" needs a prefix length from 0 to ${bits}`;
-  }
-  const protocol = family === 4 ? ipaddr.IPv4 : ipaddr.IPv6;
-  const address = ipaddr.parse(ip);
-  const network = protocol.networkAddressFromCIDR(piece);
-  if (network.toString() !== address.toString()) {
-    return `"${piece}" has bits set behind its prefix; the network is ${network.toString()}/${Number(prefix)}`;
-  }
-  return { address, prefixLength: Number(prefix) };
 }
 
 /**

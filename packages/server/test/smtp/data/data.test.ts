@@ -4,7 +4,7 @@ import { startSmtp, upToData } from '../start-smtp.ts';
 
 const LIMIT = 100_000;
 const smtp = await startSmtp({ maxMessageBytes: LIMIT, limits: { maxDrainedBytes: 10 * LIMIT } });
-const normalising = await startSmtp({ bareLineEndings: 'normalise' });
+const normalising = await startSmtp({ smtpBareLineEndings: 'normalise' });
 afterAll(async () => {
   await smtp.stop();
   await normalising.stop();

@@ -11,7 +11,7 @@ const FALSE_ENDS = [
 const LIMIT = 50_000;
 const limits = { maxMessageBytes: LIMIT };
 const smtp = await startSmtp(limits);
-const normalising = await startSmtp({ ...limits, bareLineEndings: 'normalise' });
+const normalising = await startSmtp({ ...limits, smtpBareLineEndings: 'normalise' });
 afterAll(async () => {
   await smtp.stop();
   await normalising.stop();

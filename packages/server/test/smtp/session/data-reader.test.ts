@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type BareLineEndings, DataReader } from '../../../src/smtp/input.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { DataReader } from '../../../src/smtp/input.ts';
 import { cut } from './drive.ts';
 import { judge } from './message-oracle.ts';
 
@@ -15,7 +16,11 @@ interface Read {
   outOfStep: boolean;
 }
 
-function readAll(pieces: Buffer[], limits = NO_LIMIT, policy: BareLineEndings = 'refuse'): Read {
+function readAll(
+  pieces: Buffer[],
+  limits = NO_LIMIT,
+  policy: Config['smtpBareLineEndings'] = 'refuse',
+): Read {
   const reader = new DataReader(limits, policy);
   const output: Buffer[] = [];
   let length = 0;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { DEFAULT_SMTP_LIMITS } from '../../../src/smtp/limits.ts';
+import { SMTP_LIMITS } from '../../../src/smtp/limits.ts';
 
 /** Limits that short dialogues meet. */
 export const SMALL_LIMITS = {
-  ...DEFAULT_SMTP_LIMITS,
+  ...SMTP_LIMITS,
   maxRecipients: 3,
   maxErrors: 20,
   maxAuthFailures: 2,

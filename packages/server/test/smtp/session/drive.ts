@@ -1,8 +1,9 @@
+import { parseConfig } from '../../../src/config/config.ts';
 import { AppError } from '../../../src/errors.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../../../src/inbound/incoming-mail.ts';
 import type { SmtpReceiver } from '../../../src/inbound/receiver.ts';
 import { createLog } from '../../../src/log.ts';
-import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from '../../../src/smtp/limits.ts';
+import { SMTP_LIMITS, type SmtpLimits } from '../../../src/smtp/limits.ts';
 import { SmtpVisits } from '../../../src/smtp/reports.ts';
 import { Session, type SessionContext, type Transport } from '../../../src/smtp/session.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -10,6 +11,7 @@ import { CAPTURING, CountingMetrics } from '../start-smtp.ts';
 
 export interface DriveOptions extends Partial<Omit<SessionContext, 'limits' | 'receiver'>> {
   limits?: Partial<SmtpLimits>;
+  bareLineEndings?: 'refuse' | 'normalise';
   /** Default true. */
   startTls?: boolean;
   /** From the beginning. */
@@ -48,19 +50,22 @@ export class Driver implements Transport {
 
   constructor(options: DriveOptions = {}) {
     const { limits, startTls = true, isEncrypted = false, inboxBytes = 1_000_000, receiver } = options;
+    const { bareLineEndings } = options;
     const clock = new FakeClock();
     const log = createLog('silent');
     log.error = ({ err }: { err?: unknown }) => void this.defects.push(err);
     this.budget = options.budget ?? new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest: 1_000_000, clock });
     const context: SessionContext = {
-      ...{ name: 'mx.mayfly.test', maxMessageBytes: 1_000_000, bareLineEndings: 'refuse' },
-      ...{ auth: 'inbox', authPlaintext: true, postmasterDomains: new Set() },
+      ...{ hostname: 'mx.mayfly.test', maxMessageBytes: 1_000_000 },
+      config: parseConfig({
+        ...{ MAYFLY_SMTP_AUTH_PLAINTEXT: 'on', MAYFLY_SMTP_BARE_LINE_ENDINGS: bareLineEndings },
+      }),
       ...{ clock, log, metrics: new CountingMetrics(), budget: this.budget },
       visits: new SmtpVisits(),
       findCaptureTarget: async ({ password }) => (password === 'right' ? CAPTURING : undefined),
       ...options,
       receiver: { ...this.#application(inboxBytes), ...receiver },
-      limits: { ...DEFAULT_SMTP_LIMITS, ...limits },
+      limits: { ...SMTP_LIMITS, ...limits },
     };
     this.session = new Session(context, this, startTls);
     this.#running = this.session.run(isEncrypted ? 'TLS' : null);

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { parseCidrs } from '../../../src/text/networks.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
@@ -18,7 +19,7 @@ let smtp: StartedSmtp;
 const certificate = trustedCertificate('localhost');
 
 async function start(options: Parameters<typeof smtpOfTest>[0] = {}, clock?: FakeClock): Promise<void> {
-  smtp = await smtpOfTest({ tls: (await certificate).tls, tlsPort: 0, ...options }, clock);
+  smtp = await smtpOfTest({ tls: (await certificate).tls, smtpsPort: 0, ...options }, clock);
 }
 
 /** Resolves when something was reported; what was. */
@@ -113,7 +114,7 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
   });
 
   test('and not for one that succeeds and sends a command, a stop, or a client that is turned away', async () => {
-    await start({ limits: { maxConnections: 1 } });
+    await start({ smtpMaxConnections: 1 });
     const { trust } = await certificate;
     const client =
       by === 'STARTTLS' ? await readyForTls() : await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
@@ -142,14 +143,14 @@ test('a health check of the TLS port, which sends no byte, is not reported', asy
 });
 
 test('the address is the client’s where a proxy names it', async () => {
-  await start({ proxyFrom: ['127.0.0.1'] });
+  await start({ smtpProxyFrom: parseCidrs('127.0.0.1/32') });
   const socket = await connected();
   socket.write('PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\nEHLO not a handshake\r\n');
   expect(await reported()).toMatchObject([{ remoteAddress: '198.51.100.7' }]);
 });
 
 test('a health check by a load balancer that sends a PROXY header is not reported', async () => {
-  await start({ proxyFrom: ['127.0.0.1'] });
+  await start({ smtpProxyFrom: parseCidrs('127.0.0.1/32') });
   (await connected()).end('PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\n');
   (await connected()).write('PROXY TCP4 198.51.100.8 192.0.2.1 40000 25\r\nEHLO not a handshake\r\n');
   expect(await reported()).toMatchObject([{ remoteAddress: '198.51.100.8' }]);

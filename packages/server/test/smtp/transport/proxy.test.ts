@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { expect, test } from 'vitest';
-import { networkMatch } from '../../../src/smtp/input.ts';
+import { isInside, parseCidrs } from '../../../src/text/networks.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { playSmtp, SmtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
@@ -29,7 +29,7 @@ test.each([
   ['version 2', V2, '198.51.100.7'],
   ['version 2 of the load balancer itself', proxyHeader({ command: 0, protocol: 0 }), '127.0.0.1'],
 ])('a PROXY header of a trusted network tells the client’s address: %s', async (_name, header, address) => {
-  smtp = await smtpOfTest({ proxyFrom: ['10.0.0.0/8', '127.0.0.0/24'] });
+  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('10.0.0.0/8, 127.0.0.0/24') });
   client = await clientOfTest(smtp.port);
   await client.play([{ send: header, expect: 220 }, ...mail]);
   expect(smtp.receiver.mails[0]?.envelope.remoteAddress).toBe(address);
@@ -40,7 +40,7 @@ test.each([
   ['version 2', V2, '198.51.100.7'],
 ])('it works before the handshake of the TLS port: %s', async (_name, header, remoteAddress) => {
   const { tls, trust } = trustedCertificate();
-  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1'], tlsPort: 0, tls });
+  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32'), smtpsPort: 0, tls });
   const plain = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   plain.write(header);
   client = new SmtpClient(connectTls({ ...trust, socket: plain }));
@@ -53,7 +53,7 @@ test.each([
   ['version 2', V2],
   ['version 2 with commands', Buffer.concat([V2, Buffer.from('EHLO c\r\n')])],
 ])('a header from anywhere else is an error that ends the session: %s', async (_name, send) => {
-  smtp = await smtpOfTest({ proxyFrom: ['10.0.0.0/8'] });
+  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('10.0.0.0/8') });
   client = await clientOfTest(smtp.port);
   await client.play(['→ 220', { send }]);
   expect(await client.reply()).toMatch(/^500 5\.5\.1 PROXY is not allowed/);
@@ -61,7 +61,7 @@ test.each([
 });
 
 test('a header may come in pieces', async () => {
-  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1'] });
+  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32') });
   client = await clientOfTest(smtp.port);
   await client.send(V2.subarray(0, 20));
   // By the time that another one is greeted the server has read this piece.
@@ -71,7 +71,7 @@ test('a header may come in pieces', async () => {
 });
 
 test('all may come at once, and the end with it: a script through a load balancer gets its replies', async () => {
-  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1'] });
+  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32') });
   client = await clientOfTest(smtp.port);
   client.socket.end(
     Buffer.concat([
@@ -83,7 +83,7 @@ test('all may come at once, and the end with it: a script through a load balance
 });
 
 test('a header of version 2 from anywhere else ends the session also when it comes byte by byte', async () => {
-  smtp = await smtpOfTest({ proxyFrom: ['10.0.0.0/8'] });
+  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('10.0.0.0/8') });
   client = await clientOfTest(smtp.port);
   await client.play(['→ 220']);
   for (const byte of proxyHeader(FROM_IPV4)) await client.send(Uint8Array.of(byte));
@@ -97,14 +97,14 @@ test.each([
   ['a malformed one of version 2', proxyHeader({ ...FROM_IPV4, version: 3 })],
   ['one of version 2 that is too long', proxyHeader({ ...FROM_IPV4, more: Buffer.alloc(60_000) })],
 ])('a trusted peer that sends %s is not served', async (_what, bytes) => {
-  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1/32'] });
+  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32') });
   client = await clientOfTest(smtp.port);
   await client.send(Buffer.concat([bytes, Buffer.from('\r\nEHLO c\r\n')]));
   expect(await client.closed()).not.toContain('220');
 });
 
 test('a client that disconnects before its header is complete leaves nothing open', async () => {
-  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1/32'] });
+  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32') });
   for (const go of ['end', 'resetAndDestroy'] as const) {
     client = await clientOfTest(smtp.port);
     await client.send(proxyHeader(FROM_IPV4).subarray(0, 20));
@@ -121,7 +121,7 @@ test.each([
   'a PROXY header that does not come whole ends the connection, by the clock of the server: %s',
   async (_name, beginning) => {
     const clock = new FakeClock();
-    smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1/32'] }, clock);
+    smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32') }, clock);
     client = await clientOfTest(smtp.port);
     await client.send(beginning);
     // By the time that another one is greeted the server has read this piece.
@@ -132,12 +132,10 @@ test.each([
 );
 
 test('networks are matched by their prefix, in both families', () => {
-  const isTrusted = networkMatch(['10.1.0.0/16', '2001:db8::/32', '192.0.2.9']);
-  const trusted = ['10.1.255.255', '::ffff:10.1.2.3', '2001:db8:1::1', '192.0.2.9'];
-  const others = ['10.2.0.0', '2001:db9::1', '192.0.2.8', '::1', '', undefined, 'nonsense'];
+  const networks = parseCidrs('10.1.0.0/16, 2001:db8::/32, 192.0.2.9/32');
+  const isTrusted = (address: string) => networks.some((network) => isInside(network, address));
+  const trusted = ['10.1.255.255', '2001:db8:1::1', '192.0.2.9'];
+  const others = ['10.2.0.0', '2001:db9::1', '192.0.2.8', '::1', '', 'nonsense'];
   expect(trusted.filter((address) => !isTrusted(address))).toEqual([]);
   expect(others.filter((address) => isTrusted(address))).toEqual([]);
-  expect(networkMatch([])('10.1.2.3')).toBe(false);
-  expect(() => networkMatch(['10.0.0.0/33'])).toThrow();
-  expect(() => networkMatch(['example.com'])).toThrow();
 });

@@ -10,7 +10,7 @@ const certificate = trustedCertificate();
 const WITHOUT_STARTTLS = /^(?!.*STARTTLS)250-/s;
 
 /** For tests about the certificate that the server makes for itself. */
-const GENERATED = { tls: null, startTls: 'self-signed' } as const;
+const GENERATED = { tls: null, smtpStarttls: 'self-signed' } as const;
 
 let smtp: StartedSmtp | undefined;
 let client: SmtpClient | undefined;
@@ -31,7 +31,7 @@ describe('STARTTLS is offered', () => {
     ['off', false, false],
     ['off', true, false],
   ] as const)('by `%s`, with a certificate configured: %s, offered: %s', async (startTls, given, offered) => {
-    smtp = await smtpOfTest({ startTls, tls: given ? certificate.tls : null });
+    smtp = await smtpOfTest({ smtpStarttls: startTls, tls: given ? certificate.tls : null });
     client = await clientOfTest(smtp.port);
     await client.play([
       '→ 220',
@@ -41,7 +41,7 @@ describe('STARTTLS is offered', () => {
   });
 
   test('not on the TLS port, and not because the TLS port has generated a certificate', async () => {
-    smtp = await smtpOfTest({ tlsPort: 0 });
+    smtp = await smtpOfTest({ smtpsPort: 0 });
     client = await clientOfTest(smtp.port);
     await client.play(['→ 220', { send: 'EHLO c', expect: WITHOUT_STARTTLS }]);
   });
@@ -116,7 +116,7 @@ describe('STARTTLS', () => {
   });
 
   test('shows all clients the same one', async () => {
-    smtp = await smtpOfTest({ startTls: 'self-signed' });
+    smtp = await smtpOfTest({ smtpStarttls: 'self-signed' });
     const { port } = smtp;
     const shown = await Promise.all(
       Array.from({ length: 5 }, async () => {
@@ -142,8 +142,8 @@ describe('STARTTLS', () => {
 describe('a certificate that is replaced', () => {
   test('is used for new connections of both ports; one that cannot be used changes neither', async () => {
     const [first, second] = [trustedCertificate(), trustedCertificate()];
-    smtp = await smtpOfTest({ tls: first.tls, tlsPort: 0 });
-    const { port, tlsPort, useCertificate } = smtp;
+    smtp = await smtpOfTest({ tls: first.tls, smtpsPort: 0 });
+    const { port, tlsPort, certificate: used } = smtp;
     const broken = { ...second.tls, key: first.tls.key };
     const trusts = async (trust: typeof first.trust) => {
       client = await clientOfTest(port);
@@ -155,9 +155,9 @@ describe('a certificate that is replaced', () => {
       client.close();
     };
     await trusts(first.trust);
-    expect(() => useCertificate(broken)).toThrow(/MAYFLY_SMTP_TLS_CERT/);
+    expect(() => used.set(broken)).toThrow(/MAYFLY_SMTP_TLS_CERT/);
     await trusts(first.trust);
-    expect(useCertificate(second.tls).subject).toBe('CN=mx.mayfly.test');
+    expect(used.set(second.tls).subject).toBe('CN=mx.mayfly.test');
     await trusts(second.trust);
     await expect(trusts(first.trust)).rejects.toThrow(/certificate/);
   });
@@ -165,7 +165,7 @@ describe('a certificate that is replaced', () => {
 
 describe('the TLS port', () => {
   test('speaks TLS from the first byte and offers no STARTTLS', async () => {
-    smtp = await smtpOfTest({ tlsPort: 0 });
+    smtp = await smtpOfTest({ smtpsPort: 0 });
     client = await clientOfTest(smtp.tlsPort ?? 0, { tls: ANY_CERTIFICATE });
     await client.play([
       '→ 220',
@@ -181,7 +181,7 @@ describe('the TLS port', () => {
   test('outlives clients that reset at each moment of the handshake, and stops among them', async () => {
     const { tls } = trustedCertificate();
     for (let round = 0; round < 20; round++) {
-      smtp = await smtpOfTest({ tlsPort: 0, tls });
+      smtp = await smtpOfTest({ smtpsPort: 0, tls });
       const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
       socket.on('error', () => undefined);
       await new Promise((resolve) => socket.once('connect', resolve));

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppError } from '../../../src/errors.ts';
+import { parseCidrs } from '../../../src/text/networks.ts';
 import {
   checkUrl,
   type GuardSettings,
   isAllowedAddress,
   MAX_URL_LENGTH,
-  parseCidrs,
 } from '../../../src/webhooks/outbound/address-guard.ts';
 import { createResolve } from '../../../src/webhooks/outbound/resolve.ts';
 import { type NameServer, startNameServer, type Zone } from '../../support/name-server.ts';

@@ -5,7 +5,7 @@ import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'nod
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { selfSignedCertificate } from '../../../src/smtp/tls.ts';
-import { parseCidrs } from '../../../src/webhooks/outbound/address-guard.ts';
+import { parseCidrs } from '../../../src/text/networks.ts';
 import {
   ATTEMPT_TIMEOUT_MS,
   CONNECTIONS_PER_ORIGIN,

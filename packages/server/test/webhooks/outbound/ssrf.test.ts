@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Cidr, checkUrl, parseCidrs } from '../../../src/webhooks/outbound/address-guard.ts';
+import { type Cidr, parseCidrs } from '../../../src/text/networks.ts';
+import { checkUrl } from '../../../src/webhooks/outbound/address-guard.ts';
 import { createResolve } from '../../../src/webhooks/outbound/resolve.ts';
 import { createSender, type Sender } from '../../../src/webhooks/outbound/send.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
