@@ -49,7 +49,7 @@ export class Batcher<Item, Result> {
 
   /** Resolves when everything that was added before has been written, or has failed. */
   async flushed(): Promise<void> {
-    this.#pausing.abort();
+    if (this.#idle) this.#pausing.abort();
     await this.#idle;
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import type { Filters } from '../mail/matching/filters.ts';
+import { RecipientLines } from '../mail/matching/similar-addresses.ts';
 import { createSharing, type Store } from '../store.ts';
 import type { CheckRange } from './records.ts';
 
@@ -104,7 +105,8 @@ export function createHeldDeps(
   const store = {
     inboxes: { find: findInbox },
     refusals: {
-      recent: (after: number, now: number) => shared(`recent ${after}`, () => refusals.recent(after, now)),
+      recent: (after: number, now: number) =>
+        shared(`recent ${after}`, async () => new RecipientLines(await refusals.recent(after, now))),
     },
     messages: {
       ...messages,
@@ -114,7 +116,10 @@ export function createHeldDeps(
       listNewest: paged('newest', messages.listNewest),
       newestInAccount: (id: string) => shared(`place ${id}`, () => messages.newestInAccount(id)),
       recipients: (id: string, after: number, now: number) =>
-        shared(`recipients ${id} ${after}`, () => messages.recipients(id, after, now)),
+        shared(
+          `recipients ${id} ${after}`,
+          async () => new RecipientLines(await messages.recipients(id, after, now)),
+        ),
       check: (
         { id, accountId }: Pick<InboxRecord, 'id' | 'accountId'>,
         conditions: Filters,

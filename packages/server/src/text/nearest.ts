@@ -29,9 +29,19 @@ function nextRow(a: string, b: string, i: number, last: number[], beforeLast: nu
   return row;
 }
 
+/** The parts between the common beginning and the common end, which do not change the distance. */
+function differingParts(one: string, other: string): [string, string] {
+  let start = 0;
+  while (start < one.length && one[start] === other[start]) start++;
+  let [a, b] = [one.slice(start), other.slice(start)];
+  while (a !== '' && b !== '' && a.at(-1) === b.at(-1)) [a, b] = [a.slice(0, -1), b.slice(0, -1)];
+  return [a, b];
+}
+
 /** Restricted Damerau-Levenshtein distance. Above `most`, the result is `most + 1`. */
-export function typos(a: string, b: string, most: number): number {
-  if (Math.abs(a.length - b.length) > most) return most + 1;
+export function typos(one: string, other: string, most: number): number {
+  if (Math.abs(one.length - other.length) > most) return most + 1;
+  const [a, b] = differingParts(one, other);
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -2,7 +2,7 @@ import type { FailedHandshake, OtherMail as ShownMail, NearMiss as ShownMiss } f
 import { SECOND_MS } from '../clock.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { domainOf, inboxAddress, parseAddress } from '../mail/address.ts';
-import { areDomainsAlike, findSimilar } from '../mail/matching/similar-addresses.ts';
+import { areDomainsAlike, findSimilar, type RecipientLines } from '../mail/matching/similar-addresses.ts';
 import type { HeldDeps } from '../messages/held.ts';
 import { NO_RECIPIENT, REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
@@ -142,7 +142,7 @@ export async function evidenceOf(
     const [sinkId, catchAllId] = [ownId(sink), ownId(ofDomain?.live)];
     // Round to whole seconds, so that waits that end together share the reads.
     const after = Math.floor(sharedAfter / SECOND_MS) * SECOND_MS;
-    const similar = (inboxId: string | null, outcome: NearMiss['outcome'], lines: string) =>
+    const similar = (inboxId: string | null, outcome: NearMiss['outcome'], lines: RecipientLines) =>
       findSimilar(lines, inbox, MAX_OTHERS + 1).map((one) => ({ ...one, inboxId, outcome }));
     const received = async (taker: string, inboxId: string | null) =>
       similar(inboxId, 'received', await held.store.messages.recipients(taker, after, now));

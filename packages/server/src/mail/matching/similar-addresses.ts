@@ -55,6 +55,8 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
 
 const [QUOTE, PLUS, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [34, 43, 60, 64, 92, 97, 126] as const;
 const CASE = 32;
+/** Of a local part that has quotes or is not ASCII, so that only a parser can read it. */
+const ANY_LETTERS = -1;
 
 function countBits(bits: number): number {
   let count = 0;
@@ -63,38 +65,66 @@ function countBits(bits: number): number {
 }
 
 /**
- * Calls `test` with the letters of each local part in a line, without its tag, as a bit set of a to z. Compares
- * characters of the JSON text, because parsing thousands of lines would take milliseconds.
- * @returns true if a call did, or if a local part has quotes or is not ASCII, so that only a parser can read it
+ * The recipients of many mails, with an index: for each local part (without its tag) its line and its letters, a
+ * bit set of a to z. It compares characters of the JSON text, because parsing thousands of lines would take
+ * milliseconds. Waits that end together share it.
  */
-function someLetters(lines: string, from: number, to: number, test: (letters: number) => boolean): boolean {
-  let [isInString, isInLocal, bits] = [false, false, 0];
-  for (let i = from; i < to; i++) {
-    const code = lines.charCodeAt(i);
-    if (code === QUOTE && !isInString) {
-      [isInString, isInLocal, bits] = [true, true, 0];
-    } else if (code === QUOTE || (isInLocal && (code === AT || code === PLUS))) {
-      if (isInLocal && test(bits)) return true;
-      isInLocal = false;
-      if (code === QUOTE) isInString = false;
-    } else if (isInLocal) {
-      if (code === BACKSLASH || code === OPENING || code > TILDE) return true;
-      const letter = (code | CASE) - SMALL_A;
-      if (letter >= 0 && letter < 26) bits |= 1 << letter;
-    } else if (code === BACKSLASH) return true;
+export class RecipientLines {
+  readonly text: string;
+  /** Where in the text the line of each local part begins. */
+  readonly lines: number[] = [];
+  readonly letters: number[] = [];
+
+  /** @param text one line per mail: epoch milliseconds, a space, and its recipient or the array of them as JSON */
+  constructor(text: string) {
+    this.text = text;
+    for (let from = 0, end = 0; from < text.length; from = end + 1) {
+      end = this.endOf(from);
+      this.#addLine(from, end);
+    }
   }
-  return false;
+
+  endOf(line: number): number {
+    const end = this.text.indexOf('\n', line);
+    return end === -1 ? this.text.length : end;
+  }
+
+  #addLine(line: number, end: number): void {
+    let [isInString, isInLocal, bits] = [false, false, 0];
+    for (let i = this.text.indexOf(' ', line); i < end; i++) {
+      const code = this.text.charCodeAt(i);
+      if (code === BACKSLASH || (isInLocal && (code === OPENING || code > TILDE))) {
+        this.#add(line, ANY_LETTERS);
+        return;
+      }
+      if (isInLocal && (code === QUOTE || code === AT || code === PLUS)) {
+        this.#add(line, bits);
+        isInLocal = false;
+      } else if (isInLocal) {
+        const letter = (code | CASE) - SMALL_A;
+        if (letter >= 0 && letter < 26) bits |= 1 << letter;
+      }
+      if (code !== QUOTE) continue;
+      isInString = !isInString;
+      [isInLocal, bits] = [isInString, 0];
+    }
+  }
+
+  #add(line: number, letters: number): void {
+    this.lines.push(line);
+    this.letters.push(letters);
+  }
 }
 
-const lettersOfAddress = (address: string): number => {
-  let all = 0;
-  const keep = (letters: number): boolean => {
-    all = letters;
-    return false;
-  };
-  someLetters(JSON.stringify(address), 0, address.length + 2, keep);
-  return all;
-};
+/** Addresses that need no parser: the inbox address is their lower case without the tag. */
+const PLAIN = /^([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?:\+[a-z0-9._+-]*)?(@[a-z0-9.-]+)$/i;
+
+function inboxAddressOf(path: string): string | undefined {
+  const plain = PLAIN.exec(path);
+  if (plain) return `${plain[1]}${plain[2]}`.toLowerCase();
+  const parsed = parseAddress(path, { smtputf8: true });
+  return parsed && inboxAddress(parsed);
+}
 
 /** A recipient of a mail. `address` is undefined if it is not similar to the wanted address. */
 export interface Found {
@@ -104,30 +134,27 @@ export interface Found {
   address: string | undefined;
 }
 
-/**
- * @param lines one line per mail: epoch milliseconds, a space, and its recipient or the array of them as JSON
- * @param maxOthers number of other recipients that are returned
- */
-export function findSimilar(lines: string, wanted: WantedAddress, maxOthers: number): Found[] {
-  const own = lettersOfAddress(wanted.address);
+/** Finds recipients similar to `wanted`, and the first `maxOthers` other ones. */
+export function findSimilar(recipients: RecipientLines, wanted: WantedAddress, maxOthers: number): Found[] {
+  const { text, lines, letters } = recipients;
+  const [own = ANY_LETTERS] = new RecipientLines(` ${JSON.stringify(wanted.address)}`).letters;
   // Each typing error changes at most two letters; a tagged name has all letters of the name.
-  const mayBe = (letters: number): boolean =>
+  const mayBe = (some: number): boolean =>
     wanted.kind === 'catch-all' ||
-    (letters & own) === letters ||
-    (letters & own) === own ||
-    countBits(letters ^ own) <= 2 * MAX_TYPOS;
+    (some & own) === some ||
+    (some & own) === own ||
+    countBits(some ^ own) <= 2 * MAX_TYPOS;
   const found: Found[] = [];
-  let others = 0;
-  for (let from = 0, end = 0; from < lines.length; from = end + 1) {
-    end = lines.indexOf('\n', from);
-    if (end === -1) end = lines.length;
-    const space = lines.indexOf(' ', from);
-    if (others >= maxOthers && !someLetters(lines, space, end, mayBe)) continue;
-    const at = Number(lines.slice(from, space));
-    const recipients: string | string[] = JSON.parse(lines.slice(space + 1, end));
-    for (const path of [recipients].flat()) {
-      const parsed = parseAddress(path, { smtputf8: true });
-      const address = parsed && inboxAddress(parsed);
+  let [others, unparsed] = [0, 0];
+  for (let n = 0; n < lines.length; n++) {
+    const line = lines[n] ?? 0;
+    if (line < unparsed || (others >= maxOthers && !mayBe(letters[n] ?? ANY_LETTERS))) continue;
+    unparsed = recipients.endOf(line);
+    const space = text.indexOf(' ', line);
+    const at = Number(text.slice(line, space));
+    const paths: string | string[] = JSON.parse(text.slice(space + 1, unparsed));
+    for (const path of [paths].flat()) {
+      const address = inboxAddressOf(path);
       const isSimilar = address && (address === wanted.address || isNearMiss(address, wanted));
       if (isSimilar || others++ < maxOthers)
         found.push({ at, path, address: isSimilar ? address : undefined });
