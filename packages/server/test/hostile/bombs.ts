@@ -74,6 +74,12 @@ export function noise(bytes: number): Buffer {
   return made;
 }
 
+/** A multipart in a multipart and so on, whose boundaries each begin with the one before. */
+const PREFIXES = series(7_000, (i) => {
+  const boundary = 'b'.repeat(i + 1);
+  return `Content-Type: multipart/mixed; boundary="${boundary}"\r\n\r\n--${boundary}\r\n`;
+});
+
 const MAILS: Record<string, Bomb['mail']> = {
   'To of group names: a:a:a:': field('To', (n) => fill('a:', n)),
   'To of groups within groups, closed': field('To', (n) => nested('g:', ';', n)),
@@ -93,6 +99,11 @@ const MAILS: Record<string, Bomb['mail']> = {
   'To of at signs': field('To', (n) => fill('@', n)),
   'To of source routes': field('To', (n) => `<${fill('@a,', n)}`),
   'To of mailboxes': field('To', (n) => fill('"A B" <a@example.com>,\r\n ', n)),
+  'To of addresses without names': field('To', (n) => fill('a@b.test, ', n)),
+  'To of opening parentheses': field('To', (n) => fill('(', n)),
+  'To of opening quotes': field('To', (n) => fill('"a" "', n)),
+  'To of quoted strings side by side': field('To', (n) => fill('"a"', n)),
+  'To of dots and blanks': field('To', (n) => fill('a@b. ', n)),
   'To of encoded words': field('To', (n) => fill('=?utf-8?q?=C3=A9?= ', n)),
   'To fields, each one mailbox': (n) => latin1(`${fill('To: a@b.example\r\n', n)}\r\nbody`),
 
@@ -102,6 +113,9 @@ const MAILS: Record<string, Bomb['mail']> = {
   'one header name without a colon': (n) => latin1(FROM_TO + fill('a', n)),
   'a subject of folded blanks': field('Subject', (n) => fill('\r\n \t', n)),
   'a subject of control characters': field('Subject', (n) => fill('\x01', n)),
+  'a field of folds': field('X', (n) => fill('a\r\n ', n)),
+  'a field of carriage returns': field('X', (n) => fill('\r', n)),
+  'a field of blanks': field('X', (n) => fill(' ', n)),
   'a subject of 8-bit bytes': field('Subject', (n) => fill('\xff', n)),
   'subject fields': (n) => latin1(`${FROM_TO}${fill('Subject: hello\r\n', n)}\r\nbody`),
   'Received fields': (n) =>
@@ -130,6 +144,9 @@ const MAILS: Record<string, Bomb['mail']> = {
     ),
   ),
   'encoded words without an end': field('Subject', (n) => fill('=?utf-8?q?a', n)),
+  'encoded words of blanks without an end': field('X', (n) => fill('=?utf-8?q?a ', n)),
+  'encoded words side by side': field('Subject', (n) => fill('=?utf-8?b?YWFh?=', n)),
+  'encoded words of question marks': field('X', (n) => fill('=?utf-8?q??', n)),
   'starts of encoded words': field('Subject', (n) => fill('=?', n)),
   'question marks': field('Subject', (n) => `=?${fill('?', n)}`),
   'encoded words that continue one character': field('Subject', (n) =>
@@ -145,6 +162,10 @@ const MAILS: Record<string, Bomb['mail']> = {
   'parameters of equals signs': type((n) => `text/plain;${fill('a=', n)}`),
   'parameters with quotes without an end': type((n) => `text/plain${fill('; a="', n)}`),
   'parameters with comments without an end': type((n) => `text/plain${fill('; (a', n)}`),
+  'a type of comments without an end': type((n) => fill('a (', n)),
+  'a type of blanks': type((n) => `${fill(' ', n)}x`),
+  'a type of escapes in quotes': type((n) => `${fill('\\"', n)}"`),
+  'parameter continuations': type((n) => `a/b${series(n, (i) => `; n*${i}*=%41`)}`),
   'parameter continuations in reverse order': type((n) => {
     const count = Math.floor(n / 16);
     return `text/plain${series(n, (i) => `; name*${Math.max(0, count - i)}*=%41`)}`;
@@ -168,6 +189,11 @@ const MAILS: Record<string, Bomb['mail']> = {
     (n) => fill(`--${fill('b', 59)}\r\n`, n),
   ),
   'lines of hyphens': multipart((n) => fill('--\r\n', n)),
+  'nested multiparts and then nearly their boundaries': (n) =>
+    latin1(`${FROM_TO}${PREFIXES}${fill(`--${'b'.repeat(61)}\r\n`, n)}`),
+  'nested multiparts and then a line that is nearly a boundary': (n) =>
+    latin1(`${FROM_TO}${PREFIXES}\r\n--b${fill(' ', n)}x\r\n`),
+  'nested multiparts whose boundaries end outer ones': (n) => latin1(FROM_TO + fill(PREFIXES, n)),
   'a line of hyphens': multipart((n) => fill('-', n)),
   'boundary lines with blanks': multipart((n) => fill(`--b${' '.repeat(900)}\r\n`, n)),
   'a boundary of blanks': body(`Content-Type: multipart/mixed; boundary="b${' '.repeat(60)}"`, (n) =>
@@ -216,6 +242,7 @@ const MAILS: Record<string, Bomb['mail']> = {
   'a uuencoded first line without an end': encoded('x-uue', (n) => `begin 644 ${fill('a', n)}`),
   'base64 with noise': encoded('base64', (n) => fill('-_A*\r\n', n)),
   'base64 of padding': encoded('base64', (n) => fill('=', n)),
+  'base64 with padding behind each letter': encoded('base64', (n) => fill('Q=', n)),
   'base64 with padding in each line': encoded('base64', (n) => fill('QQ==\r\n', n)),
   'base64 of html tags': body('Content-Type: text/html\r\nContent-Transfer-Encoding: base64', (n) =>
     Buffer.from(fill('<b>', n * 0.74))
@@ -227,6 +254,8 @@ const MAILS: Record<string, Bomb['mail']> = {
     fill(`=${' '.repeat(2_000)}x`, n),
   ),
   'quoted-printable equals signs': encoded('quoted-printable', (n) => fill('=', n)),
+  'quoted-printable equals signs and blanks': encoded('quoted-printable', (n) => fill('= ', n)),
+  'quoted-printable blanks': encoded('quoted-printable', (n) => `${fill(' ', n)}=`),
   'quoted-printable NULs': encoded('quoted-printable', (n) => fill('=00', n)),
 
   'nested tags': html((n) => nested('<div>', '</div>', n)),
@@ -262,6 +291,18 @@ const MAILS: Record<string, Bomb['mail']> = {
   'list items': html((n) => fill('<ul><li>a', n)),
   blanks: html((n) => fill(' \n\t', n)),
   'line breaks': html((n) => fill('<br>', n)),
+  'style attributes without an end': html((n) => fill('<p style="url(//', n)),
+  'imports in style elements without an end': html((n) => fill('<style>@import "', n)),
+  'empty comments': html((n) => fill('<!---->', n)),
+  'cid links in one attribute': html((n) => `<img src="${fill('cid:a ', n)}">`),
+  'commas in a srcset': html((n) => `<img srcset="${fill(', ', n)}">`),
+  'url( in a style sheet': html((n) => `<style>${fill('url(', n)}`),
+  'url( and blanks': html((n) => `<style>${fill(`url(${' '.repeat(2_000)}`, n)}`),
+  'blanks before the document': html((n) => `${fill(' ', n)}x`),
+  'svg elements without an end': html((n) => fill('<svg>', n)),
+  'elements within svg elements': html((n) => fill('<svg><p>', n)),
+  'forms and buttons': html((n) => fill('<form><button><p>', n)),
+  'end tags of other elements': html((n) => fill('<div>', n / 2) + fill('</p>', n / 2)),
   'invisible characters in html': html((n) => fill('&zwnj;&shy;\u200b', n)),
 
   'digits in one line': plain((n) => fill('1', n)),

@@ -3,7 +3,12 @@ import { Attachment, MailAddress, Message } from '@mayfly/client/contract';
 import { describe, expect, it } from 'vitest';
 import * as limits from '../../src/mail/limits.ts';
 import { parseMail } from '../../src/mail/parse.ts';
-import { contentJson, MAX_STORED_RATIO, STORED_ALLOWANCE_BYTES } from '../../src/mail/stored-content.ts';
+import {
+  contentJson,
+  MAX_STORED_RATIO,
+  readContent,
+  STORED_ALLOWANCE_BYTES,
+} from '../../src/mail/stored-content.ts';
 import { BOMBS } from './bombs.ts';
 
 /** A summary with every field at its bound, in letters of three bytes, takes less. */
@@ -103,6 +108,16 @@ function storedBytes(source: Buffer): number {
 }
 
 const most = (rawBytes: number) => (1 + MAX_STORED_RATIO) * rawBytes + STORED_ALLOWANCE_BYTES;
+
+describe('what is stored of a mail can be read back', () => {
+  it.each(BOMBS)('$name', async ({ mail }) => {
+    const source = mail(20_000);
+    const parsed = parseMail(source);
+    const { content } = await readContent(JSON.parse(contentJson(parsed, source.length)), source);
+    // The words are only for filters, and may be cut or less exact.
+    expect({ ...content, htmlWords: null }).toEqual({ ...parsed.content, htmlWords: null });
+  });
+});
 
 describe('a mail takes at most three times the bytes of its raw source, and 32 KiB for tables', () => {
   it.each(BOMBS)('$name', ({ mail }) => {

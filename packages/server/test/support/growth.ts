@@ -1,8 +1,18 @@
+import { expect } from 'vitest';
+
 /** Work is repeated for this long, because the CPU time clock of some machines has a resolution of 4 ms. */
 const MEASURED_MS = 40;
+/** How many small inputs are compared with a large one. */
+const PIECES = 16;
+/** How many times the CPU time of all the small inputs the large one may take. */
+const MAX_RATIO = 5;
+/** A shorter time of all the small inputs counts as this, because the garbage collector dominates it, milliseconds. */
+const NOISE_MS = 10;
+/** Maximum number of measurements: the first run of a function is slower, and one may be disturbed. */
+const ROUNDS = 5;
 
 /** @returns the CPU time of one run of `work` on this thread, milliseconds */
-function cpuTime(work: () => unknown): number {
+export function cpuTime(work: () => unknown): number {
   const before = process.threadCpuUsage();
   for (let count = 1; ; count++) {
     work();
@@ -12,26 +22,18 @@ function cpuTime(work: () => unknown): number {
   }
 }
 
-/** Maximum number of measurements while the ratio is at or above the limit. */
-const ROUNDS = 4;
-
 /**
- * Measures how many times the CPU time of the small work the large work takes. Both are measured one right after the
- * other, so a slow or busy machine changes both. The smallest ratio of several rounds is returned, so that one
- * disturbed measurement does not count.
- * @param limit measuring ends as soon as the ratio is below it
- * @param noiseMs shorter times of the small work count as this, because the garbage collector dominates them
+ * Asserts that a large input takes no more CPU time than {@link PIECES} small ones, with room for noise: where `large`
+ * is that many times the size of `small`, what is linear takes one time as long, and what is quadratic takes 16 times.
+ * Both are measured one right after the other, so a slow or busy machine changes both.
  */
-export function growth(
-  small: () => unknown,
-  large: () => unknown,
-  { limit, noiseMs }: { limit: number; noiseMs: number },
-): number {
+export function expectLinear<T>(work: (input: T) => unknown, small: T, large: T): void {
   let least = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < ROUNDS && least >= limit; round++) {
-    // The first run of a function is slower, because it is compiled.
-    const base = Math.max(noiseMs, Math.min(cpuTime(small), cpuTime(small)));
-    least = Math.min(least, cpuTime(large) / base);
+  for (let round = 0; round < ROUNDS && least >= MAX_RATIO; round++) {
+    const ms = cpuTime(() => work(large));
+    // What is cheap at the large size needs no comparison.
+    const pieces = ms < MAX_RATIO * NOISE_MS ? 0 : PIECES * cpuTime(() => work(small));
+    least = Math.min(least, ms / Math.max(NOISE_MS, pieces));
   }
-  return least;
+  expect(least).toBeLessThan(MAX_RATIO);
 }
