@@ -1,27 +1,22 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from '../../src/accounts/keys.ts';
-import { type Answer, startHttp, type TestHttp } from '../http/start-http.ts';
+import { type Answer, httpOfTest, useHttp } from '../http/start-http.ts';
 
 describe('signing up', () => {
-  let http: TestHttp;
-  beforeAll(async () => {
-    http = await startHttp({ signupPlan: 'free' });
-  });
+  const http = useHttp({ signupPlan: 'free' });
   // Longer than any limit of sign-ups counts.
   beforeEach(() => http.clock.leap(600_000));
-  afterAll(() => http.stop());
 
   const signUp = (body: unknown = { name: 'Web team' }): Promise<Answer> =>
     http.api('POST', '/v1/accounts', { as: null, body });
 
   it('is off by default: 404, and whom to ask', async () => {
-    const off = await startHttp();
+    const off = await httpOfTest();
     const { status, body } = await off.api('POST', '/v1/accounts', { as: null, body: { name: 'x' } });
     expect([status, body.code]).toEqual([404, 'not_found']);
     expect(body.detail).toBe('This server has no sign-up. Ask its operator for an account.');
-    await off.stop();
   });
 
   it('makes an account of the plan that the operator named, with a key that is shown this once', async () => {

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, type ApiOptions, startHttp, type TestHttp } from '../http/start-http.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Answer, type ApiOptions, useHttp } from '../http/start-http.ts';
 
 describe('domains of an account', () => {
-  let http: TestHttp;
-  beforeAll(async () => {
-    http = await startHttp();
-  });
-  afterAll(() => http.stop());
+  const http = useHttp();
   beforeEach(async () => {
     await http.store.domains.remove('ours.test');
     const createdAt = http.clock.now();

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MAX_KEYS_PER_ACCOUNT, newKey } from '../../src/accounts/keys.ts';
 import { hasValidChecksum } from '../../src/ids.ts';
-import { type Answer, type Body, startHttp, type TestHttp } from '../http/start-http.ts';
+import { type Answer, type Body, startHttp, useHttp } from '../http/start-http.ts';
 
 describe('API keys', () => {
-  let http: TestHttp;
-  beforeAll(async () => {
-    http = await startHttp();
-  });
-  afterAll(() => http.stop());
+  const http = useHttp();
 
   const create = (body: object = {}, as = http.keys.own): Promise<Answer> =>
     http.api('POST', '/v1/keys', { as, body: { name: 'ci', ...body } });
@@ -110,7 +106,7 @@ describe('API keys', () => {
 
   it('leave one that is live and does everything: the last cannot be revoked', async () => {
     await http.stop();
-    http = await startHttp();
+    Object.assign(http, await startHttp());
     const own = await idOf(http.keys.own);
     await create({ expiresAt: new Date(http.clock.now() + 1_000).toISOString() });
     await http.clock.advance(1_000);

@@ -4,18 +4,14 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Command } from 'commander';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { addMailCommand, compose } from '../../src/cli/mail.ts';
 import { parseConfig } from '../../src/config/config.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { useApp } from '../support/start-app.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 12);
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp();
-});
-afterAll(() => app.stop());
+const app = useApp();
 
 /** Runs `mayfly mail`. @returns what it printed */
 async function mail(args: string[], env: Record<string, string> = {}): Promise<string> {

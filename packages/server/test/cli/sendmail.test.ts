@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { sendmail } from '../../src/cli/sendmail.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { appOfTest, TEST_KEY, useApp } from '../support/start-app.ts';
 
 const NOW = Date.UTC(2026, 10, 23, 12);
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp({ MAYFLY_SINK: 'on', MAYFLY_SMTP_BARE_LINE_ENDINGS: 'refuse' });
-});
-afterAll(() => app.stop());
+const app = useApp({ MAYFLY_SINK: 'on', MAYFLY_SMTP_BARE_LINE_ENDINGS: 'refuse' });
 beforeEach(async () => {
   const { body } = await app.api('GET', '/v1/inboxes');
   for (const { id } of body.inboxes) await app.api('DELETE', `/v1/inboxes/${id}/messages`);
@@ -135,7 +131,7 @@ describe('mayfly sendmail', () => {
   });
 
   it('sends to the others where one recipient is refused, and ends with 67', async () => {
-    const strict = await startApp();
+    const strict = await appOfTest();
     const inbox = await strict.createInbox();
     const env = { MAYFLY_SMTP_PORT: String(strict.smtp.port) };
     expect(await send([inbox.address, 'nobody@mayfly.test'], 'Subject: x\n\n', env)).toEqual({
@@ -144,6 +140,5 @@ describe('mayfly sendmail', () => {
     });
     const { body } = await strict.api('GET', `/v1/inboxes/${inbox.id}/messages`);
     expect(body.messages).toHaveLength(1);
-    await strict.stop();
   });
 });

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type TestInbox, useHttp } from '../http/start-http.ts';
 
-let http: TestHttp;
+const http = useHttp();
 let inbox: TestInbox;
 beforeAll(async () => {
-  http = await startHttp();
   inbox = await http.createInbox();
 });
-afterAll(() => http.stop());
 
 const put = (body: unknown) => http.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: body as object });
 const complaint = async (body: unknown): Promise<string> => {

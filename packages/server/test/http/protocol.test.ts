@@ -2,19 +2,17 @@ import { readFileSync } from 'node:fs';
 import { METHODS } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { OPENAPI_FILE } from '../../src/http/routes/reference.ts';
-import { startHttp, type TestHttp, type TestInbox } from './start-http.ts';
+import { httpOfTest, startHttp, type TestInbox, useHttp } from './start-http.ts';
 
 describe('the HTTP listener', () => {
-  let http: TestHttp;
+  const http = useHttp();
   let inbox: TestInbox;
   beforeAll(async () => {
-    http = await startHttp();
     inbox = await http.createInbox();
   });
-  afterAll(() => http.stop());
 
   /** Bytes in, everything that comes back until the server closes. */
   const exchange = (bytes: string): Promise<string> => {
@@ -42,7 +40,7 @@ describe('the HTTP listener', () => {
   });
 
   it('answers every operation that is sent a Content-Type and no body', async () => {
-    const own = await startHttp();
+    const own = await httpOfTest();
     const headers = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${own.keys.own}\r\n`;
     const unanswered: string[] = [];
     const { paths } = JSON.parse(readFileSync(OPENAPI_FILE, 'utf8')) as { paths: Record<string, object> };
@@ -57,7 +55,6 @@ describe('the HTTP listener', () => {
         if (!/^HTTP\/1\.1 [234]\d\d /.test(line)) unanswered.push(`${method} ${path}: ${line}`);
       }
     }
-    await own.stop();
     expect(unanswered).toEqual([]);
   });
 
@@ -261,16 +258,6 @@ describe('the HTTP listener', () => {
     }
     const { body: code } = await http.api('GET', '/docs/static/page.js', { as: null });
     expect(code).not.toMatch(/https?:\/\//);
-  });
-
-  it('serves its metrics where they are switched on, and by default not at all, not even on loopback', async () => {
-    const on = await startHttp({ metrics: 'on' });
-    await on.createInbox();
-    const metrics = await on.api('GET', '/metrics', { as: null });
-    expect(metrics.status).toBe(200);
-    expect(metrics.body).toContain('mayfly_http_request_seconds_count{method="POST",route="/v1/inboxes"');
-    await on.stop();
-    expect((await http.api('GET', '/metrics', { as: null })).status).toBe(404);
   });
 });
 

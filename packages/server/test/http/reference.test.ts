@@ -1,9 +1,8 @@
 import { get } from 'node:http';
-import { afterAll, describe, expect, it } from 'vitest';
-import { startHttp } from './start-http.ts';
+import { describe, expect, it } from 'vitest';
+import { useHttp } from './start-http.ts';
 
-const http = await startHttp();
-afterAll(() => http.stop());
+const http = useHttp();
 
 /** Unlike `fetch`, it leaves the dots of a path where they are, and says nothing of caches by itself. */
 const statusOf = (path: string, headers: Record<string, string> = {}) =>

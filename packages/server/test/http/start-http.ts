@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
+import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest';
 import { createPlans, type PlanSettings } from '../../src/accounts/plans.ts';
 import type { KeyScope } from '../../src/accounts/sql.ts';
 import { type Config, parseConfig } from '../../src/config/config.ts';
@@ -248,4 +249,27 @@ export async function startHttp(
     };
   };
   return withAccounts(first);
+}
+
+/** The server for the tests of a file or a `describe`; its fields are there when these run. */
+export function useHttp(...options: Parameters<typeof startHttp>): TestHttp {
+  const http = {} as TestHttp;
+  beforeAll(async () => void Object.assign(http, await startHttp(...options)));
+  afterAll(() => http.stop());
+  return http;
+}
+
+/** The same, with accounts of its own for each test. */
+export function useAccounts(...options: Parameters<typeof startHttp>): TestHttp {
+  const server = useHttp(...options);
+  const http = {} as TestHttp;
+  beforeEach(async () => void Object.assign(http, await server.newAccounts()));
+  return http;
+}
+
+/** A server that stops with the test. */
+export async function httpOfTest(...options: Parameters<typeof startHttp>): Promise<TestHttp> {
+  const http = await startHttp(...options);
+  onTestFinished(() => http.stop());
+  return http;
 }

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type TestInbox, useHttp } from '../http/start-http.ts';
 
 const MINUTE = 60_000;
 
 describe('GET /v1/inboxes?address=', () => {
-  let http: TestHttp;
+  const http = useHttp();
   let inbox: TestInbox;
   beforeAll(async () => {
-    http = await startHttp();
     inbox = await http.createInbox({ localPart: 'ada.lovelace', labels: { run: '1' } });
     await http.createInbox({ domain: 'second.test', localPart: 'ada.lovelace' });
     await http.createInbox({ localPart: 'ada' });
   });
-  afterAll(() => http.stop());
 
   /** @param address as it stands in the URL */
   const lookUp = (address: string, as?: string) =>

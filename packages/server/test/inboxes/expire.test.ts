@@ -1,8 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { databasePath } from '../../src/config/config.ts';
 import { openSqlite } from '../../src/database/sqlite/open.ts';
-import { forEachTest } from '../http/for-each-test.ts';
-import type { TestHttp, TestInbox } from '../http/start-http.ts';
+import { type TestInbox, useAccounts } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
 import { smtpClient } from '../support/smtp-script.ts';
 import { startHttp as startReceiver } from '../webhooks/receivers.ts';
@@ -13,11 +12,10 @@ const HOUR = 60 * MINUTE;
 const at = (time: number) => new Date(time).toISOString();
 
 describe('POST /v1/inboxes/{id}/expire', () => {
-  let http: TestHttp;
+  const http = useAccounts();
   let inbox: TestInbox;
   let path: string;
-  forEachTest(async (own) => {
-    http = own;
+  beforeEach(async () => {
     inbox = await http.createInbox({ ttlMinutes: 60, labels: { run: '1' } });
     path = `/v1/inboxes/${inbox.id}`;
   });

@@ -1,15 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { forEachTest } from '../http/for-each-test.ts';
-import type { TestHttp } from '../http/start-http.ts';
+import { useAccounts } from '../http/start-http.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const at = (time: number) => new Date(time).toISOString();
 
-let http: TestHttp;
-forEachTest((own) => {
-  http = own;
-});
+const http = useAccounts();
 
 describe('inboxes', () => {
   it('are created without a body: 201, Location, a random address, an hour of life, and a read token', async () => {

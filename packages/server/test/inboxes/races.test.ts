@@ -1,12 +1,10 @@
-import { describe, expect, it } from 'vitest';
-import { forEachTest } from '../http/for-each-test.ts';
-import type { TestHttp, TestInbox } from '../http/start-http.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type TestInbox, useAccounts } from '../http/start-http.ts';
 
-let http: TestHttp;
+const http = useAccounts();
 let inbox: TestInbox;
 let path: string;
-forEachTest(async (own) => {
-  http = own;
+beforeEach(async () => {
   inbox = await http.createInbox({ ttlMinutes: 60 });
   path = `/v1/inboxes/${inbox.id}/messages/${await http.deliver(inbox)}`;
 });

@@ -1,24 +1,12 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { describeOnEngines } from '../support/nodes.ts';
 import { smtpClient } from '../support/smtp-script.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { type TestApp, useApp } from '../support/start-app.ts';
 
 describeOnEngines('a recording of a server on SQLite, on', (engine) => {
-  let recorder: TestApp;
-  let other: TestApp;
-  let stopEngine: () => Promise<void>;
-  beforeAll(async () => {
-    const { env, stop } = await engine.start();
-    stopEngine = stop;
-    recorder = await startApp();
-    other = await startApp(await env());
-  });
-  afterAll(async () => {
-    await recorder.stop();
-    await other.stop();
-    await stopEngine();
-  });
+  const recorder = useApp();
+  const other = useApp(engine.env);
 
   async function send(to: string[], mailFrom: string, source: Buffer): Promise<void> {
     const client = await smtpClient(recorder.smtp.port);

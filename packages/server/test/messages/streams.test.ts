@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { chance } from '../support/chance.ts';
 import { type Block, openStream } from '../support/event-stream.ts';
 import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
 
 const CUTS = 50;
 const SENDERS = 4;
@@ -55,11 +55,7 @@ class Follower {
 const random = chance();
 
 describe(`streams under load (seed ${random.seed})`, () => {
-  let app: TestApp;
-  beforeAll(async () => {
-    app = await startApp();
-  });
-  afterAll(() => app.stop());
+  const app = useApp();
 
   it(`show every message once to readers that are cut ${CUTS} times`, async () => {
     const inboxes = [await app.createInbox(), await app.createInbox(), await app.createInbox()];

@@ -15,7 +15,7 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { takePort } from '../support/ports.ts';
 import { startServer } from '../support/server-process.ts';
 import { smtpClient } from '../support/smtp-script.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { appOfTest, startApp, type TestApp } from '../support/start-app.ts';
 import { type Metric, parsePrometheus } from './prometheus.ts';
 
 function makeFolder(): string {
@@ -25,11 +25,8 @@ function makeFolder(): string {
 }
 
 /** The production app with a metrics listener on a free port. */
-async function start(env: Record<string, string> = {}, clock?: FakeClock) {
-  const app = await startApp({ MAYFLY_METRICS_PORT: '0', ...env }, clock ? { clock } : {});
-  onTestFinished(() => app.stop());
-  return app;
-}
+const start = (env: Record<string, string> = {}, clock?: FakeClock) =>
+  appOfTest({ MAYFLY_METRICS_PORT: '0', ...env }, clock ? { clock } : {});
 
 /** One for all cases that only read. */
 let shared: Promise<TestApp> | undefined;
@@ -62,8 +59,7 @@ const valueIn = (metrics: Map<string, Metric>, name: string): number | undefined
 
 describe('/metrics', () => {
   it('is not served by default, not even to loopback clients, because a reverse proxy is one', async () => {
-    const app = await startApp();
-    onTestFinished(() => app.stop());
+    const app = await appOfTest();
     expect(app.metricsUrl).toBeNull();
     expect((await app.api('GET', '/metrics', { as: null })).status).toBe(404);
     expect((await app.api('GET', '/metrics', { headers: { 'x-forwarded-for': '127.0.0.1' } })).status).toBe(
@@ -78,10 +74,11 @@ describe('/metrics', () => {
   });
 
   it('is served on the port of the API with MAYFLY_METRICS=on', async () => {
-    const app = await startApp({ MAYFLY_METRICS: 'on' });
-    onTestFinished(() => app.stop());
+    const app = await appOfTest({ MAYFLY_METRICS: 'on' });
+    await app.createInbox();
     const { status, body } = await app.api('GET', '/metrics', { as: null });
     expect([status, valueIn(parsePrometheus(body), 'mayfly_database_up')]).toEqual([200, 1]);
+    expect(body).toContain('mayfly_http_request_seconds_count{method="POST",route="/v1/inboxes"');
   });
 
   it('is served by a process of any role', async () => {

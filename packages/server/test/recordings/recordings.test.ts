@@ -9,7 +9,7 @@ import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
 import type { Answer, Body } from '../support/api-client.ts';
 import { RECORDING, zipOf } from '../support/recording-archive.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { appOfTest, startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 let app: TestApp;
 /** For uploads of this file alone: others may be killed in the middle of theirs. */
@@ -301,24 +301,20 @@ describe('what is not a recording', () => {
 
   it('with a message of exactly the size that the plan allows is imported, and one that is larger is not', async () => {
     const maxMessageBytes = 20_000;
-    const small = await startApp({ MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessageBytes } }) });
-    try {
-      const inbox = await small.createInbox();
-      const upload = (path: string, body: string | Uint8Array, type: string) =>
-        small.api('POST', `/v1/inboxes/${path}`, { body, headers: { 'content-type': type } });
-      const inject = (bytes: number) =>
-        upload(`${inbox.id}/messages`, `Subject: x\r\n\r\n${'x'.repeat(bytes - 14)}`, 'message/rfc822');
-      expect((await inject(maxMessageBytes + 1)).status).toBe(413);
-      const { body } = await inject(maxMessageBytes);
-      expect(body.size).toBeGreaterThan(maxMessageBytes);
-      const importAgain = async (id: string) =>
-        upload('import', (await small.api('GET', `/v1/inboxes/${id}/export`)).bytes, 'application/zip');
-      const imported = await importAgain(inbox.id);
-      expect([imported.status, imported.body.messageCount]).toEqual([201, 1]);
-      // Again and again, because nothing is added to it.
-      expect((await importAgain(imported.body.id)).status).toBe(201);
-    } finally {
-      await small.stop();
-    }
+    const small = await appOfTest({ MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessageBytes } }) });
+    const inbox = await small.createInbox();
+    const upload = (path: string, body: string | Uint8Array, type: string) =>
+      small.api('POST', `/v1/inboxes/${path}`, { body, headers: { 'content-type': type } });
+    const inject = (bytes: number) =>
+      upload(`${inbox.id}/messages`, `Subject: x\r\n\r\n${'x'.repeat(bytes - 14)}`, 'message/rfc822');
+    expect((await inject(maxMessageBytes + 1)).status).toBe(413);
+    const { body } = await inject(maxMessageBytes);
+    expect(body.size).toBeGreaterThan(maxMessageBytes);
+    const importAgain = async (id: string) =>
+      upload('import', (await small.api('GET', `/v1/inboxes/${id}/export`)).bytes, 'application/zip');
+    const imported = await importAgain(inbox.id);
+    expect([imported.status, imported.body.messageCount]).toEqual([201, 1]);
+    // Again and again, because nothing is added to it.
+    expect((await importAgain(imported.body.id)).status).toBe(201);
   });
 });

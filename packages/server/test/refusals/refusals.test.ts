@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type TestInbox, useHttp } from '../http/start-http.ts';
 
 describe('GET /v1/refusals', () => {
-  let http: TestHttp;
+  const http = useHttp();
   let own: TestInbox;
   let foreign: TestInbox;
   beforeAll(async () => {
-    http = await startHttp();
     own = await http.createInbox({ address: 'mine@mayfly.test' });
     foreign = await http.createInbox({ address: 'theirs@mayfly.test' }, http.keys.foreign);
     const at = http.clock.now();
@@ -21,7 +20,6 @@ describe('GET /v1/refusals', () => {
     ]);
     await http.clock.advance(10);
   });
-  afterAll(() => http.stop());
 
   const list = (query = '', as = http.keys.own) => http.api('GET', `/v1/refusals${query}`, { as });
 

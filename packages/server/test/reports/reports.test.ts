@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Body } from '../support/api-client.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { useApp } from '../support/start-app.ts';
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp();
-});
-afterAll(() => app.stop());
+const app = useApp();
 
 const report = async (query: string): Promise<Body> => {
   const { status, body } = await app.api('GET', `/v1/reports/runs?${query}`);

@@ -1,8 +1,8 @@
 import { createTransport } from 'nodemailer';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
 import { plainResponse, type SmtpClient, smtpClient } from '../support/smtp-script.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { appOfTest, TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
 
 /*
  * Sending with the user name and password of an inbox: the whole application, HTTP for the inboxes, SMTP for
@@ -20,8 +20,7 @@ const PLANS = JSON.stringify({
   free: { maxMessagesPerInbox: 50 },
 });
 
-const app = await startApp({ MAYFLY_PLANS: PLANS, MAYFLY_SIGNUP_PLAN: 'free' });
-afterAll(() => app.stop());
+const app = useApp({ MAYFLY_PLANS: PLANS, MAYFLY_SIGNUP_PLAN: 'free' });
 
 const keyOf = async (to: TestApp, body: object): Promise<{ id: string; key: string }> => {
   const answer = await to.api('POST', '/v1/keys', { body: { name: 'k', ...body } });
@@ -217,8 +216,7 @@ describe('the inbox of a session', () => {
 
   test('that expires in mid-session refuses at RCPT and at the end of the data, and lets no one in', async () => {
     const clock = new FakeClock();
-    const timed = await startApp({}, { clock });
-    onTestFinished(() => timed.stop());
+    const timed = await appOfTest({}, { clock });
     const inbox: Inbox = await timed.createInbox({ ttlMinutes: 1 });
     const [early, late] = [await connected(timed), await connected(timed)];
     for (const client of [early, late]) {

@@ -1,8 +1,8 @@
 import { createTransport } from 'nodemailer';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DEV_DEFAULTS } from '../../src/config/settings.ts';
 import { playSmtp } from '../support/smtp-script.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { type TestApp, useApp } from '../support/start-app.ts';
 
 type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
 const DEV = { ...DEV_DEFAULTS, MAYFLY_METRICS_PORT: '0', MAYFLY_LOG_LEVEL: 'silent' };
@@ -12,11 +12,7 @@ describe.each([
   ['dev', DEV],
   ['serve', {}],
 ] as const)('the settings of mayfly %s without any of the user', (command, env) => {
-  let app: TestApp;
-  beforeAll(async () => {
-    app = await startApp(env);
-  });
-  afterAll(() => app.stop());
+  const app = useApp(env);
   const play = (steps: Parameters<typeof playSmtp>[1]) => playSmtp(app.smtp.port, ['→ 220', ...steps]);
 
   const rawOf = async (inbox: Inbox): Promise<string> => {

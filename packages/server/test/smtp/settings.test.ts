@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { plainResponse, type SmtpClient, type Step, smtpClient } from '../support/smtp-script.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { appOfTest, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
@@ -44,8 +44,7 @@ it.each<[string, Record<string, string>, string | undefined, RegExp, Step[]]>([
     [],
   ],
 ])('%s', async (_name, settings, from, offered, steps) => {
-  const app = await startApp(settings);
-  onTestFinished(() => app.stop());
+  const app = await appOfTest(settings);
   const { client, offer } = await connected(app, from);
   expect(offer).toMatch(offered);
   await client.play(steps);

@@ -9,26 +9,16 @@ export interface EngineUnderTest {
   name: string;
   /** How many servers may run on one database. */
   nodes: 1 | 2;
-  /** @returns a function that creates a database and returns its settings, and one that stops the engine */
-  start(): Promise<{ env(): Promise<Record<string, string>>; stop(): Promise<void> }>;
+  /** Creates a database. @returns its settings */
+  env(): Promise<Record<string, string>>;
 }
 
-const sqlite: EngineUnderTest = {
-  name: 'SQLite',
-  nodes: 1,
-  start: async () => ({ env: async () => ({}), stop: async () => undefined }),
-};
+const sqlite: EngineUnderTest = { name: 'SQLite', nodes: 1, env: async () => ({}) };
 
 const postgres: EngineUnderTest = {
   name: 'two servers on PostgreSQL',
   nodes: 2,
-  async start() {
-    const cluster = await sharedPostgres();
-    return {
-      env: async () => ({ MAYFLY_DATABASE_URL: await createDatabaseWithTables(cluster) }),
-      stop: async () => undefined,
-    };
-  },
+  env: async () => ({ MAYFLY_DATABASE_URL: await createDatabaseWithTables(await sharedPostgres()) }),
 };
 
 const HAS_POSTGRES = await hasPostgres();
@@ -61,16 +51,12 @@ export interface Servers {
 /** Starts servers before the cases of a `describe`, and stops them after these. */
 export function useServers(engine: EngineUnderTest, settings: Record<string, string> = {}): Servers {
   const apps: TestApp[] = [];
-  let stopEngine: () => Promise<void>;
   beforeAll(async () => {
-    const { env, stop } = await engine.start();
-    stopEngine = stop;
-    const given = { ...(await env()), ...settings };
-    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(given));
+    const env = { ...(await engine.env()), ...settings };
+    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(env));
   });
   afterAll(async () => {
     for (const app of apps.splice(0)) await app.stop();
-    await stopEngine();
   });
   return { apps, first: () => apps[0] as TestApp, last: () => apps.at(-1) as TestApp };
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import type Mail from 'nodemailer/lib/mailer/index.js';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { Overrides } from '../../src/app.ts';
 import { createApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/config.ts';
@@ -82,4 +83,23 @@ export async function startApp(
       if (dataDir === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+type Settings = Record<string, string>;
+
+/** The app for the tests of a file or a `describe`; its fields are there when these run. */
+export function useApp(env: Settings | (() => Promise<Settings>) = {}, overrides: Overrides = {}): TestApp {
+  const app = {} as TestApp;
+  beforeAll(async () => {
+    Object.assign(app, await startApp(typeof env === 'function' ? await env() : env, overrides));
+  });
+  afterAll(() => app.stop());
+  return app;
+}
+
+/** An app that stops with the test. */
+export async function appOfTest(...options: Parameters<typeof startApp>): Promise<TestApp> {
+  const app = await startApp(...options);
+  onTestFinished(() => app.stop());
+  return app;
 }

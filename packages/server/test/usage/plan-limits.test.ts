@@ -1,24 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Answer } from '../support/api-client.ts';
 import { smtpClient } from '../support/smtp-script.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { useApp } from '../support/start-app.ts';
 
 const LIMITS = { maxLiveInboxes: 10, maxWebhooks: 5, maxMessagesPerInbox: 10, maxMessageBytes: 2_000 };
 const SHARED_KEY = { 'idempotency-key': 'run-4711' };
 const HOOK = 'http://127.0.0.1:9999/hook';
 
-let app: TestApp;
+const app = useApp({
+  MAYFLY_PLANS: JSON.stringify({ unlimited: LIMITS }),
+  MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
+});
 /** Several keys of the one account: its limits are its own, not those of a key. */
 let keys: string[];
 beforeAll(async () => {
-  app = await startApp({
-    MAYFLY_PLANS: JSON.stringify({ unlimited: LIMITS }),
-    MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
-  });
   const made = await together(4, () => app.api('POST', '/v1/keys', { body: { name: 'k' } }));
   keys = made.map(({ body }) => body.key);
 });
-afterAll(() => app.stop());
 
 const together = <T>(times: number, one: (n: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: times }, (_, n) => one(n)));

@@ -1,19 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/errors.ts';
-import { forEachTest } from '../http/for-each-test.ts';
-import { startHttp, type TestHttp } from '../http/start-http.ts';
+import { httpOfTest, useAccounts } from '../http/start-http.ts';
 
 const DAY_MS = 86_400_000;
 
 describe('an account on the free plan', () => {
-  let http: TestHttp;
-  forEachTest(
-    (own) => {
-      http = own;
-    },
-    {},
-    'free',
-  );
+  const http = useAccounts({}, 'free');
 
   const list = () => http.api('GET', '/v1/inboxes');
   /** Asks so slowly that the rate is never in the way. */
@@ -177,19 +169,15 @@ describe('an account on the free plan', () => {
 
 describe('an account without limits', () => {
   it('is told so, and is counted all the same', async () => {
-    const http = await startHttp();
-    try {
-      const { headers } = await http.api('GET', '/v1/inboxes');
-      expect(headers.get('x-quota-limit')).toBe('unlimited');
-      expect(headers.get('x-quota-remaining')).toBe('unlimited');
-      expect(headers.get('ratelimit')).toBeNull();
-      const { body } = await http.api('GET', '/v1/usage');
-      expect(body).toMatchObject({ plan: 'unlimited', used: 1, remaining: null, thresholds: [] });
-      expect(body.days[0].requests).toBe(1);
-      const open = await http.api('GET', '/healthz', { as: null });
-      expect(open.headers.get('x-quota-limit')).toBeNull();
-    } finally {
-      await http.stop();
-    }
+    const http = await httpOfTest();
+    const { headers } = await http.api('GET', '/v1/inboxes');
+    expect(headers.get('x-quota-limit')).toBe('unlimited');
+    expect(headers.get('x-quota-remaining')).toBe('unlimited');
+    expect(headers.get('ratelimit')).toBeNull();
+    const { body } = await http.api('GET', '/v1/usage');
+    expect(body).toMatchObject({ plan: 'unlimited', used: 1, remaining: null, thresholds: [] });
+    expect(body.days[0].requests).toBe(1);
+    const open = await http.api('GET', '/healthz', { as: null });
+    expect(open.headers.get('x-quota-limit')).toBeNull();
   });
 });

@@ -15,19 +15,10 @@ const answerOf = ({ status, body }: Outcome): { codes: string[]; summary: string
 
 /** Plays the situations on an engine. */
 export function describeExplained(engine: EngineUnderTest): void {
-  let stop: () => Promise<void>;
-  let settings: () => Promise<Record<string, string>>;
-  beforeAll(async () => {
-    const started = await engine.start();
-    stop = started.stop;
-    settings = started.env;
-  });
-  afterAll(() => stop());
-
   describe.each(['dev', 'serve', 'shared'] as const)('on a server like %s', (kind) => {
     let stage: Stage;
     beforeAll(async () => {
-      stage = await Stage.open(kind, await settings());
+      stage = await Stage.open(kind, await engine.env());
     });
     afterAll(() => stage.app.stop());
 

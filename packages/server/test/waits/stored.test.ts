@@ -1,26 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { describeOnEngines } from '../support/nodes.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { useApp } from '../support/start-app.ts';
 
 const HOUR = 3_600_000;
 const SECRET = 'Secret words 4711';
 
 describeOnEngines('what a failed wait has explained', (engine) => {
-  let app: TestApp;
-  let clock: FakeClock;
-  let stopEngine: () => Promise<void>;
-  beforeAll(async () => {
-    const { env, stop } = await engine.start();
-    stopEngine = stop;
-    clock = new FakeClock();
-    app = await startApp({ ...(await env()), MAYFLY_SIGNUP_PLAN: 'free' }, { clock });
-  });
-  afterAll(async () => {
-    await app.stop();
-    await stopEngine();
-  });
+  const clock = new FakeClock();
+  const app = useApp(async () => ({ ...(await engine.env()), MAYFLY_SIGNUP_PLAN: 'free' }), { clock });
 
   /** An inbox with a message, and a wait in it that has failed. */
   async function failed(labels: Record<string, string> = {}, ttlMinutes = 60) {

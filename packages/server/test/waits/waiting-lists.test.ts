@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { forEachTest } from '../http/for-each-test.ts';
-import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type TestHttp, type TestInbox, useAccounts, useHttp } from '../http/start-http.ts';
 
 const SECOND = 1_000;
 
@@ -28,10 +27,9 @@ describe.each([
   ['a list that waits', list],
   ['an explained wait', wait],
 ])('%s', (_name, ask) => {
-  let http: TestHttp;
+  const http = useAccounts();
   let inbox: TestInbox;
-  forEachTest(async (own) => {
-    http = own;
+  beforeEach(async () => {
     // What the case before explained is stored after a moment, which sleeps, too.
     await http.clock.advance(SECOND);
     inbox = await http.createInbox();
@@ -120,13 +118,11 @@ describe.each([
 });
 
 describe('a list', () => {
-  let http: TestHttp;
+  const http = useHttp();
   let inbox: TestInbox;
   beforeAll(async () => {
-    http = await startHttp();
     inbox = await http.createInbox();
   });
-  afterAll(() => http.stop());
 
   it.each([
     'wait=61',

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { MailLink } from '../../src/mail/mail.ts';
 import type { Refusal } from '../../src/refusals/sql.ts';
-import { type Body, startHttp, type TestHttp, type TestInbox, type TestMail } from '../http/start-http.ts';
+import { type Body, startHttp, type TestInbox, type TestMail, useHttp } from '../http/start-http.ts';
 
 const SECOND = 1_000;
 const DAY = 24 * 60 * 60 * SECOND;
@@ -11,12 +11,8 @@ const other: MailLink = { href: 'https://shop.example/terms', text: 'Terms', kin
 const code = { value: '482913', context: 'Your code is 482913' };
 
 describe('a wait that explains itself', () => {
-  let http: TestHttp;
+  const http = useHttp();
   let inbox: TestInbox;
-  beforeAll(async () => {
-    http = await startHttp();
-  });
-  afterAll(() => http.stop());
   beforeEach(async () => {
     // Whatever the case before left behind is over by then, quarantines of addresses, too.
     await http.clock.advance(8 * DAY);
@@ -327,7 +323,7 @@ describe('a wait that explains itself', () => {
       expect(body.explanation.seen).toMatchObject([{ message: { id } }]);
     }
     await stopping;
-    http = await startHttp();
+    Object.assign(http, await startHttp());
   });
 
   it.each<[object, string]>([

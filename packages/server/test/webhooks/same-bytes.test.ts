@@ -28,8 +28,7 @@ const MAILS = [
 
 describeOnEngines('the body of a webhook', (engine) => {
   it('has the same bytes on every attempt, whichever server makes it, and its URLs are paths', async () => {
-    const { env, stop } = await engine.start();
-    const database = await env();
+    const database = await engine.env();
     const receiver = await startHttp();
     const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-same-bytes-'));
     // Each is another server, at another port.
@@ -70,7 +69,6 @@ describeOnEngines('the body of a webhook', (engine) => {
     } finally {
       await (second ?? first).stop();
       await receiver.close();
-      await stop();
       rmSync(dataDir, { recursive: true });
     }
   });

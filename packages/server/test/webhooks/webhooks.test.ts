@@ -1,15 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
-import { forEachTest } from '../http/for-each-test.ts';
-import { type Body, startHttp, type TestHttp } from '../http/start-http.ts';
+import { type Body, httpOfTest, useAccounts } from '../http/start-http.ts';
 
 const HOOK = 'http://127.0.0.1:9999/hook';
 
 describe('webhooks', () => {
-  let http: TestHttp;
-  forEachTest((own) => {
-    http = own;
-  });
+  const http = useAccounts();
 
   const register = async (body: object = {}, as = http.keys.own): Promise<Body> => {
     const answer = await http.api('POST', '/v1/webhooks', { body: { url: HOOK, ...body }, as });
@@ -218,7 +214,7 @@ describe('webhooks', () => {
 
 describe('the plan limits webhooks', () => {
   it('to one on the free plan, those of inboxes included, however many are registered at once', async () => {
-    const http = await startHttp({}, 'free');
+    const http = await httpOfTest({}, 'free');
     const answers = await Promise.all([
       ...Array.from({ length: 4 }, () => http.api('POST', '/v1/webhooks', { body: { url: HOOK } })),
       http.api('POST', '/v1/inboxes', { body: { webhookUrl: HOOK } }),
@@ -232,6 +228,5 @@ describe('the plan limits webhooks', () => {
     expect(inboxes).toHaveLength(webhooks[0].inboxId === null ? 0 : 1);
     await http.api('DELETE', `/v1/webhooks/${webhooks[0].id}`);
     expect((await http.api('POST', '/v1/webhooks', { body: { url: HOOK } })).status).toBe(201);
-    await http.stop();
   });
 });

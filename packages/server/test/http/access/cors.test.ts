@@ -1,6 +1,6 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ConfigError, parseConfig } from '../../../src/config/config.ts';
-import { startHttp, type TestHttp } from '../start-http.ts';
+import { httpOfTest, type TestHttp, useHttp } from '../start-http.ts';
 
 const APP = 'https://app.example.com';
 const OTHER = 'https://other.example.com';
@@ -22,15 +22,13 @@ const corsHeaders = (headers: Headers) =>
   [...headers.keys()].filter((name) => /^access-control|^vary/.test(name));
 
 it('requests of web pages get no CORS headers by default, and no preflight is answered', async () => {
-  const off = await startHttp();
+  const off = await httpOfTest();
   expect(corsHeaders((await from(off, APP, 'GET', '/v1/inboxes')).headers)).toEqual([]);
   const answer = await preflight(off, APP);
   expect([answer.status, corsHeaders(answer.headers)]).toEqual([405, []]);
-  await off.stop();
 });
 
-const http = await startHttp({ corsOrigins: [APP, 'http://localhost:5173'] });
-afterAll(() => http.stop());
+const http = useHttp({ corsOrigins: [APP, 'http://localhost:5173'] });
 
 describe('requests of web pages, with origins in MAYFLY_CORS_ORIGINS', () => {
   it('have their preflight answered without a credential, for every method and every header', async () => {
@@ -96,7 +94,7 @@ it.each([
 ])(
   'with MAYFLY_CORS_ORIGINS=%s requests of %j are allowed, without cookies',
   async (setting, origins, allowed) => {
-    const open = await startHttp({ corsOrigins: [setting] });
+    const open = await httpOfTest({ corsOrigins: [setting] });
     for (const origin of origins) {
       for (const { headers } of [
         await preflight(open, origin),
@@ -106,7 +104,6 @@ it.each([
         expect(headers.get('access-control-allow-credentials')).toBeNull();
       }
     }
-    await open.stop();
   },
 );
 

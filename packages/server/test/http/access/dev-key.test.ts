@@ -1,11 +1,10 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, describe, expect, it } from 'vitest';
-import { type Answer, startHttp } from '../start-http.ts';
+import { describe, expect, it } from 'vitest';
+import { type Answer, httpOfTest, useHttp } from '../start-http.ts';
 
 const PUBLIC = 'https://mail.example.com';
-const http = await startHttp({ console: 'on', devKey: 'on', publicUrl: PUBLIC, corsOrigins: ['*'] });
-afterAll(() => http.stop());
+const http = useHttp({ console: 'on', devKey: 'on', publicUrl: PUBLIC, corsOrigins: ['*'] });
 
 const usage = (headers: Record<string, string> = {}): Promise<Answer> =>
   http.api('GET', '/v1/usage', { as: 'dev', headers });
@@ -155,10 +154,9 @@ describe('the development key', () => {
   });
 
   it('is unknown to a server that was not started for development, with what to do', async () => {
-    const served = await startHttp();
+    const served = await httpOfTest();
     const { status, body } = await served.api('GET', '/v1/usage', { as: 'dev' });
     expect([status, body.code]).toEqual([401, 'unauthorized']);
     expect(body.detail).toMatch(/only "mayfly dev" accepts.*set MAYFLY_API_KEY/);
-    await served.stop();
   });
 });

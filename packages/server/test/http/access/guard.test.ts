@@ -1,12 +1,11 @@
 import { Registry } from 'prom-client';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { HttpDeps } from '../../../src/http/context.ts';
 import { buildApp } from '../../../src/http/server.ts';
 import { hashCredential, newId } from '../../../src/ids.ts';
-import { startHttp, testConfig } from '../start-http.ts';
+import { testConfig, useHttp } from '../start-http.ts';
 
-const http = await startHttp();
-afterAll(() => http.stop());
+const http = useHttp();
 
 describe('the guard', () => {
   it('asks the store again after half a second, and never remembers a refusal', async () => {

@@ -4,14 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { HeldRequests } from '../../../src/http/access/held-requests.ts';
 import { MAX_HELD_PER_ACCOUNT } from '../../../src/http/limits.ts';
 import { hashCredential, newCredential, newId } from '../../../src/ids.ts';
-import { forEachTest } from '../for-each-test.ts';
-import type { TestHttp } from '../start-http.ts';
+import { useAccounts } from '../start-http.ts';
 
 describe('a held request', () => {
-  let http: TestHttp;
-  forEachTest((own) => {
-    http = own;
-  });
+  const http = useAccounts();
 
   const newKey = async () => (await http.api('POST', '/v1/keys', { body: { name: 'leaked' } })).body;
 

@@ -1,17 +1,10 @@
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { HttpDeps } from '../../../src/http/context.ts';
 import { buildApp } from '../../../src/http/server.ts';
 import { type IdPrefix, newCredential, newId } from '../../../src/ids.ts';
 import { everyOperation, newPlace, type Operation, type Place, sendOptions } from '../openapi/operations.ts';
-import {
-  type Answer,
-  type ApiOptions,
-  type Body,
-  startHttp,
-  type TestHttp,
-  testConfig,
-} from '../start-http.ts';
+import { type Answer, type ApiOptions, type Body, testConfig, useHttp } from '../start-http.ts';
 
 /** Who may do it. `account`: its keys. `inbox`: its account's keys, and to read also its own token. */
 type Decision = 'anyone' | 'account reads' | 'account writes' | 'inbox reads' | 'inbox writes';
@@ -83,7 +76,7 @@ const OUTCOMES: Record<string, (decision: Decision, names: boolean) => Outcome> 
 };
 
 const options = { signupPlan: 'free', metrics: 'on' } as const;
-let http: TestHttp;
+const http = useHttp(options);
 let own: Place;
 /** Another inbox of the account, and one of another account; each with the same things in it. */
 let neighbour: Place;
@@ -97,7 +90,6 @@ const guarded = operations
   .map((one): [string, Operation] => [one.id, one]);
 
 beforeAll(async () => {
-  http = await startHttp(options);
   headers = await credentials();
   own = await newPlace(http);
   neighbour = await newPlace(http);
@@ -106,7 +98,6 @@ beforeAll(async () => {
   headers["another inbox's token"] = [`Bearer ${neighbour.inbox.token}`];
   headers["another account's inbox's token"] = [`Bearer ${foreign.inbox.token}`];
 });
-afterAll(() => http.stop());
 
 /** Credentials of each kind; those that are dead have worked before. */
 async function credentials(): Promise<Record<string, (string | undefined)[]>> {

@@ -1,12 +1,11 @@
-import { afterAll, describe, expect, it } from 'vitest';
-import { startHttp } from '../start-http.ts';
+import { describe, expect, it } from 'vitest';
+import { httpOfTest, useHttp } from '../start-http.ts';
 
 const HOUR = 60 * 60_000;
 /** What a browser adds to the requests of the console. */
 const FROM_CONSOLE = { 'sec-fetch-site': 'same-origin' };
 
-const http = await startHttp({ console: 'on' });
-afterAll(() => http.stop());
+const http = useHttp({ console: 'on' });
 
 /** Signs in, and returns the Cookie header of later requests. */
 async function signIn(credential: string): Promise<string> {
@@ -33,13 +32,12 @@ describe('a session of the console', () => {
   });
 
   it('is sent over HTTPS only, unless the server is on loopback', async () => {
-    const secure = await startHttp({
+    const secure = await httpOfTest({
       console: 'on',
       publicUrl: 'https://mail.example.com',
     });
     const { headers } = await secure.api('POST', '/console/session');
     expect(headers.get('set-cookie')).toMatch(/^__Host-mayfly=mfs_\w+; .*; Secure$/);
-    await secure.stop();
   });
 
   it('shows what its key may do, and no more', async () => {
@@ -192,10 +190,9 @@ describe('a sign-in link', () => {
 
 describe('the pages of the console', () => {
   it('are not there when the console is off', async () => {
-    const off = await startHttp();
+    const off = await httpOfTest();
     expect((await off.api('GET', '/console/inboxes', { as: null })).status).toBe(404);
     expect((await off.api('POST', '/console/session')).status).toBe(404);
     expect((await off.api('GET', '/', { as: null })).headers.get('location')).toBe('/docs');
-    await off.stop();
   });
 });

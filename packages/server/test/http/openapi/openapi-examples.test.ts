@@ -1,6 +1,6 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { EMPTY_ARCHIVE } from '../../support/recording-archive.ts';
-import { type Answer, type Body, startHttp } from '../start-http.ts';
+import { type Answer, type Body, useHttp } from '../start-http.ts';
 import { answerChecker } from './answer-schema.ts';
 import { everyOperation, newPlace, type Operation, resolved } from './operations.ts';
 
@@ -21,8 +21,7 @@ interface ExampleRequest {
   body?: unknown;
 }
 
-const http = await startHttp({ signupPlan: 'free' });
-afterAll(() => http.stop());
+const http = useHttp({ signupPlan: 'free' });
 
 const { document, operations } = everyOperation();
 const check = answerChecker(document);
@@ -94,10 +93,13 @@ function queryText(query: Record<string, unknown>): string {
 }
 
 /** For requests that only read; without the label by which an example deletes inboxes. */
-const shared = newIds({});
+let shared: Promise<Ids>;
+beforeAll(() => {
+  shared = newIds({});
+});
 
 async function send({ operation, query, headers, type, body }: ExampleRequest): Promise<Answer> {
-  const ids = operation.method === 'GET' ? await shared : await newIds({ run: '4711' });
+  const ids = await (operation.method === 'GET' ? shared : newIds({ run: '4711' }));
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_all, name) => {
     const { example } = parametersOf(operation, 'path').find((parameter) => parameter.name === name);
     return inPlace(example, ids);

@@ -1,23 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { inboxAt } from '../../store/builders.ts';
 import { zipOf } from '../../support/recording-archive.ts';
-import { type Answer, type Body, startHttp, type TestHttp } from '../start-http.ts';
+import { type Answer, type Body, httpOfTest, type TestHttp, useHttp } from '../start-http.ts';
 import { everyOperation, newPlace, type Place } from './operations.ts';
 
 const NO_INDEX = await zipOf({ 'a.eml': '' });
 
-let http: TestHttp;
-let limited: TestHttp;
+const http = useHttp();
+const limited = useHttp({}, 'free', { free: { requestsPerMonth: 150 } });
 let place: Place;
 let examples: Body;
 beforeAll(async () => {
-  http = await startHttp();
-  limited = await startHttp({}, 'free', { free: { requestsPerMonth: 150 } });
   place = await newPlace(http);
   const { body } = await http.api('GET', '/openapi.json', { as: null });
   examples = Object.values(body.components.examples).map((example: Body) => example.value);
 });
-afterAll(() => Promise.all([http.stop(), limited.stop()]));
 
 /** What differs between a real error and its example: quoted values, numbers, times, addresses. */
 const shapeOf = (detail: string): string =>
@@ -158,7 +155,7 @@ describe('the examples of errors in the OpenAPI document', () => {
 });
 
 it('an account with limits gets every described header, also with 429', async () => {
-  const http = await startHttp({}, 'free');
+  const http = await httpOfTest({}, 'free');
   const { responses } = everyOperation().operations.find(({ id }) => id === 'listInboxes') ?? expect.fail();
   for (let status = 200; status === 200; ) {
     const answer = await http.api('GET', '/v1/inboxes');
@@ -166,5 +163,4 @@ it('an account with limits gets every described header, also with 429', async ()
     for (const header of Object.keys(responses[status].headers))
       expect(answer.headers.get(header), `${status} ${header}`).toBeTruthy();
   }
-  await http.stop();
 });

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { everyOperation, newPlace, type Operation, type Place, sendOptions } from '../openapi/operations.ts';
-import { type Answer, type ApiOptions, type Body, startHttp, type TestHttp } from '../start-http.ts';
+import { type Answer, type ApiOptions, type Body, useHttp } from '../start-http.ts';
 
 const { document, operations } = everyOperation();
 const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true } });
@@ -22,13 +22,11 @@ const wrongValues = (types: string[]): unknown[] =>
     .filter(([type]) => !types.includes(type) && !(type === 'integer' && types.includes('number')))
     .map(([, value]) => value);
 
-let http: TestHttp;
+const http = useHttp({ signupPlan: 'free' });
 let own: Place;
 beforeAll(async () => {
-  http = await startHttp({ signupPlan: 'free' });
   own = await newPlace(http);
 });
-afterAll(() => http.stop());
 
 describe('bad input at every operation', () => {
   function expectProblem(answer: Answer, status: number, code: string): void {

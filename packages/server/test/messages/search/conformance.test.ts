@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { describeOnEngines } from '../../support/nodes.ts';
-import { startApp, type TestApp } from '../../support/start-app.ts';
+import { type TestApp, useApp } from '../../support/start-app.ts';
 import { MAILS } from './mails.ts';
 import queries from './queries.json' with { type: 'json' };
 
@@ -22,13 +22,9 @@ const REFUSED = queries.refused as [q: string, says: string, flags: string][];
 describeOnEngines('searches', (engine) => {
   const inboxes = new Map<string, Inbox>();
   const names = new Map<string, string>();
-  let app: TestApp;
-  let stopEngine: () => Promise<void>;
+  const clock = new FakeClock(Date.parse(MAILS[0]?.at ?? ''));
+  const app = useApp(engine.env, { clock });
   beforeAll(async () => {
-    const { env, stop } = await engine.start();
-    stopEngine = stop;
-    const clock = new FakeClock(Date.parse(MAILS[0]?.at ?? ''));
-    app = await startApp(await env(), { clock });
     for (const name of ['ada', 'ops']) {
       inboxes.set(name, await app.createInbox({ localPart: name, ttlMinutes: 10_080 }));
     }
@@ -51,10 +47,6 @@ describeOnEngines('searches', (engine) => {
       const path = `/v1/inboxes/${id}/messages/${sent.body.id}`;
       expect((await app.api('PATCH', path, { body: { read, tags } })).status).toBe(200);
     }
-  });
-  afterAll(async () => {
-    await app.stop();
-    await stopEngine();
   });
 
   /** The names of all messages of a list, newest first. */

@@ -53,13 +53,10 @@ export function useReadingServers(
 ): ReadingServers {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-reading-'));
   const apps: TestApp[] = [];
-  let stopEngine: () => Promise<void>;
   let receiver: HttpReceiver;
   let url: string | undefined;
   beforeAll(async () => {
-    const started = await engine.start();
-    stopEngine = started.stop;
-    url = (await started.env()).MAYFLY_DATABASE_URL;
+    url = (await engine.env()).MAYFLY_DATABASE_URL;
     receiver = await startHttp();
     await start();
   });
@@ -78,7 +75,6 @@ export function useReadingServers(
     await stop();
     rmSync(folder, { recursive: true });
     await receiver.close();
-    await stopEngine();
   });
   const first = () => apps[0] as TestApp;
   const last = () => apps.at(-1) as TestApp;

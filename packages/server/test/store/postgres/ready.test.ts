@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
-import { startApp } from '../../support/start-app.ts';
+import { appOfTest } from '../../support/start-app.ts';
 import { createDatabase } from './open-postgres.ts';
 
 const IS_THERE = await hasPostgres();
@@ -32,7 +32,7 @@ describe.skipIf(!IS_THERE)('readiness on PostgreSQL', () => {
     await admin.query('create role mayfly login');
     await admin.query(`alter database ${url.pathname.slice(1)} owner to mayfly`);
     url.username = 'mayfly';
-    const app = await startApp({ MAYFLY_DATABASE_URL: url.href });
+    const app = await appOfTest({ MAYFLY_DATABASE_URL: url.href });
     const isReady = () =>
       fetch(`${app.url}/readyz`, { signal: AbortSignal.timeout(PROBE_MS) }).then(
         ({ ok }) => ok,
@@ -46,6 +46,5 @@ describe.skipIf(!IS_THERE)('readiness on PostgreSQL', () => {
     expect(await Promise.all(Array.from({ length: 20 }, isReady))).not.toContain(true);
     await waitForStandby('');
     await expect.poll(isReady).toBe(true);
-    await app.stop();
   });
 });

@@ -10,7 +10,7 @@ import { transfer } from '../../../src/operations/transfer.ts';
 import { inForm } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { type Databases, sharedPostgres } from '../../support/shared-postgres.ts';
-import { startApp, type TestApp } from '../../support/start-app.ts';
+import { appOfTest, startApp, type TestApp } from '../../support/start-app.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import { createDatabase } from '../postgres/open-postgres.ts';
 import { type Filled, fill, readEverything } from './filled-server.ts';
@@ -202,12 +202,11 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
   });
 
   it('refuses an embedded database that a server uses', async () => {
-    const app = await startApp(settings, {}, dataDir);
+    await appOfTest(settings, {}, dataDir);
     const url = await createDatabase(cluster);
     await expect(transfer(databasePath(dataDir), url)).rejects.toThrow(
       /Another Mayfly server uses .*Stop it/,
     );
-    await app.stop();
   });
 
   it('notices a row that is altered on its way', async () => {

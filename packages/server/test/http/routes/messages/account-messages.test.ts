@@ -1,18 +1,16 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { openStream } from '../../../support/event-stream.ts';
-import { forEachTest } from '../../for-each-test.ts';
-import { type Body, startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+import { type Body, startHttp, type TestInbox, useAccounts } from '../../start-http.ts';
 
 const MINUTE = 60_000;
 const SECOND = 1_000;
 const idsOf = ({ messages }: Body): string[] => messages.map(({ id }: Body) => id);
 
 describe('GET /v1/messages', () => {
-  let http: TestHttp;
+  const http = useAccounts();
   let a: TestInbox;
   let b: TestInbox;
-  forEachTest(async (own) => {
-    http = own;
+  beforeEach(async () => {
     [a, b] = [await http.createInbox(), await http.createInbox()];
   });
 

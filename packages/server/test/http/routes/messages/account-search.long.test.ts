@@ -1,17 +1,15 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { forEachTest } from '../../for-each-test.ts';
-import type { Body, TestHttp, TestInbox } from '../../start-http.ts';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type Body, type TestInbox, useAccounts } from '../../start-http.ts';
 
 const MINUTE = 60_000;
 const SECOND = 1_000;
 const idsOf = ({ messages }: Body): string[] => messages.map(({ id }: Body) => id);
 
 describe('a search with GET /v1/messages', () => {
-  let http: TestHttp;
+  const http = useAccounts();
   let a: TestInbox;
   let b: TestInbox;
-  forEachTest(async (own) => {
-    http = own;
+  beforeEach(async () => {
     [a, b] = [await http.createInbox(), await http.createInbox()];
   });
 

@@ -1,10 +1,9 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { startHttp as startReceiver } from '../../../webhooks/receivers.ts';
 import { startWebhookApp } from '../../../webhooks/start-webhooks.ts';
-import { type Body, startHttp, type TestInbox } from '../../start-http.ts';
+import { type Body, type TestInbox, useHttp } from '../../start-http.ts';
 
-const http = await startHttp();
-afterAll(() => http.stop());
+const http = useHttp();
 
 describe('DELETE /v1/inboxes/{id}/messages', () => {
   let inbox: TestInbox;

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestInbox } from '../../start-http.ts';
+import { describe, expect, it } from 'vitest';
+import { type TestInbox, useHttp } from '../../start-http.ts';
 
 type Seen = { id: string; receivedAt: string };
 
-const http = await startHttp();
-afterAll(() => http.stop());
+const http = useHttp();
 
 describe('exact polling', () => {
   /** One poll: the first page and, as long as there is more, the pages below it. */

@@ -1,6 +1,5 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { forEachTest } from '../../for-each-test.ts';
-import type { TestHttp, TestInbox } from '../../start-http.ts';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type TestInbox, useAccounts } from '../../start-http.ts';
 
 /** A mail with these parts. */
 const related = (...parts: string[]) =>
@@ -12,11 +11,10 @@ const image = (id: string, bytes: Buffer, type = 'image/png') =>
 const LONG_LINE = `${'more '.repeat(200)}\r\n`;
 
 describe('a link to the preview of a message', () => {
-  let http: TestHttp;
+  const http = useAccounts();
   let inbox: TestInbox;
   let path: string;
-  forEachTest(async (own) => {
-    http = own;
+  beforeEach(async () => {
     inbox = await http.createInbox();
     path = await messageIn(inbox.id);
   });

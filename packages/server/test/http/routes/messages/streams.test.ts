@@ -1,19 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type EventReader, openStream } from '../../../support/event-stream.ts';
-import { type Body, startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+import { type Body, startHttp, type TestInbox, useHttp } from '../../start-http.ts';
 
 const SECOND = 1_000;
 const HOUR = 60 * 60 * SECOND;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a stream', () => {
-  let http: TestHttp;
+  const http = useHttp();
   let inbox: TestInbox;
   let readers: EventReader[];
-  beforeAll(async () => {
-    http = await startHttp();
-  });
-  afterAll(() => http.stop());
   beforeEach(async () => {
     readers = [];
     // The inboxes of the case before are over by then.
@@ -133,7 +129,7 @@ describe('a stream', () => {
       });
       expect(await reader.next()).toBeUndefined();
       await stopping;
-      http = await startHttp();
+      Object.assign(http, await startHttp());
     });
 
     it('answers HEAD as GET, without the stream', async () => {
