@@ -13,10 +13,38 @@ function embeddedFolder(env: Edge['env']): string {
 const WAY_OUT =
   'What is not named here can be read, but a row that was overwritten in part may be altered. Export what you need (GET /v1/inboxes/{id}/export), stop the server, and replace the database by a backup with "mayfly restore".';
 
-export function addBackupCommands(
-  program: Command,
-  { env, print, now, onStep }: Omit<Edge, 'openStore' | 'readLine'>,
-): void {
+type BackupEdge = Omit<Edge, 'openStore' | 'readLine'>;
+
+async function migrate(
+  { env, print, onStep }: BackupEdge,
+  { from, to }: { from?: string; to?: string },
+): Promise<void> {
+  const { dataDir, databaseUrl } = parseConfig({
+    ...env,
+    ...(from !== undefined && { MAYFLY_DATA_DIR: from }),
+    ...(to !== undefined && { MAYFLY_DATABASE_URL: to, MAYFLY_DATABASE_URL_FILE: undefined }),
+  });
+  if (databaseUrl === null)
+    throw new Error(
+      'There is no PostgreSQL database to copy to. Give its URL with --to or in MAYFLY_DATABASE_URL.',
+    );
+  const { transfer } = await import('../operations/transfer.ts');
+  const tables = await transfer(
+    databasePath(dataDir),
+    databaseUrl,
+    ({ name, rows, hash }) =>
+      print(`${name.padEnd(20)} ${String(rows).padStart(10)} rows  ${hash.slice(0, 16)}`),
+    onStep,
+  );
+  const total = tables.reduce((sum, { rows }) => sum + rows, 0);
+  print(
+    `Copied ${total} rows in ${tables.length} tables, and compared each with the original. ` +
+      `Start the server with MAYFLY_DATABASE_URL now; ${dataDir} was not changed, and is not used any more.`,
+  );
+}
+
+export function addBackupCommands(program: Command, edge: BackupEdge): void {
+  const { env, print, now, onStep } = edge;
   program
     .command('backup')
     .description('Copy the embedded database to a file, also while the server runs')
@@ -58,31 +86,5 @@ export function addBackupCommands(
       '--to <url>',
       'URL of the PostgreSQL database (default: MAYFLY_DATABASE_URL, which other users of the machine cannot see)',
     )
-    .action(async ({ from, to }: { from?: string; to?: string }) => {
-      const given = { ...env };
-      if (from !== undefined) given.MAYFLY_DATA_DIR = from;
-      if (to !== undefined) {
-        given.MAYFLY_DATABASE_URL = to;
-        delete given.MAYFLY_DATABASE_URL_FILE;
-      }
-      const { dataDir, databaseUrl } = parseConfig(given);
-      if (databaseUrl === null) {
-        throw new Error(
-          'There is no PostgreSQL database to copy to. Give its URL with --to or in MAYFLY_DATABASE_URL.',
-        );
-      }
-      const { transfer } = await import('../operations/transfer.ts');
-      const tables = await transfer(
-        databasePath(dataDir),
-        databaseUrl,
-        ({ name, rows, hash }) =>
-          print(`${name.padEnd(20)} ${String(rows).padStart(10)} rows  ${hash.slice(0, 16)}`),
-        onStep,
-      );
-      const total = tables.reduce((sum, { rows }) => sum + rows, 0);
-      print(
-        `Copied ${total} rows in ${tables.length} tables, and compared each with the original. ` +
-          `Start the server with MAYFLY_DATABASE_URL now; ${dataDir} was not changed, and is not used any more.`,
-      );
-    });
+    .action((options: { from?: string; to?: string }) => migrate(edge, options));
 }

@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
-import { isIP, Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { connect } from 'node:tls';
 import type { Command } from 'commander';
 import ipaddr from 'ipaddr.js';
@@ -9,7 +9,7 @@ import { parseConfig } from '../config/config.ts';
 import { codeOf, messageOf } from '../errors.ts';
 import { quoted } from '../text/nearest.ts';
 import { ArgumentError, type Edge, readDomain } from './arguments.ts';
-import { readReplies } from './mail.ts';
+import { openDialog } from './mail.ts';
 import { plain } from './text.ts';
 
 /** Time limit of one connection with all its commands, and of one HTTP request. Real senders wait longer. */
@@ -101,15 +101,9 @@ function failed(error: unknown, where: string, isIpv6: boolean): Finding {
 async function* checkServer(address: string, host: string, visit: Visit): Findings {
   const { domain, port } = visit;
   const where = `Port ${port} of ${address}`;
-  const socket = new Socket({ signal: AbortSignal.timeout(CONNECTION_MS) });
+  const { socket, next, say } = openDialog({ host: address, port }, CONNECTION_MS);
   try {
-    socket.setEncoding('utf8').connect({ host: address, port });
-    const replies = readReplies(socket);
-    const say = async (line: string): Promise<string> => {
-      socket.write(`${line}\r\n`);
-      return (await replies.next()).value;
-    };
-    const greeting = (await replies.next()).value;
+    const greeting = await next();
     const greeted = `${where}: ${quoted(greeting)}`;
     yield greeting.startsWith(`220 ${host} `)
       ? ok(greeted)
@@ -206,6 +200,22 @@ async function* checkAll(visit: Visit): Findings {
   yield* checkApi(visit);
 }
 
+function readVisit(
+  { env, now }: Pick<Edge, 'env' | 'now'>,
+  port: number,
+  name?: string,
+  urlOption?: string,
+): Visit {
+  const { domains, publicUrl, dnsServers } = parseConfig(env);
+  const resolver = new Resolver(DNS);
+  if (dnsServers) resolver.setServers(dnsServers);
+  const domain = readDomain(name ?? domains[0] ?? '');
+  const url = urlOption?.replace(/\/+$/, '') ?? publicUrl;
+  if (url !== null && !URL.canParse(url))
+    throw new ArgumentError(`${quoted(url)} is not a URL, such as https://mayfly.example.com.`);
+  return { now, port, domain, url, resolver };
+}
+
 /** @param port the SMTP port that senders connect to: 25 (RFC 5321 section 4.5.4.2), except in tests */
 export function addDoctorCommand(
   program: Command,
@@ -217,16 +227,9 @@ export function addDoctorCommand(
     .description('Check a server that receives mail from the internet: DNS, port 25, TLS, API')
     .argument('[domain]', 'Domain of the addresses (default: the first of MAYFLY_DOMAINS)')
     .option('--url <url>', 'URL of the API (default: MAYFLY_PUBLIC_URL)')
-    .action(async (name: string | undefined, options: { url?: string }) => {
-      const { domains, publicUrl, dnsServers } = parseConfig(edge.env);
-      const resolver = new Resolver(DNS);
-      if (dnsServers) resolver.setServers(dnsServers);
-      const domain = readDomain(name ?? domains[0] ?? '');
-      const url = options.url?.replace(/\/+$/, '') ?? publicUrl;
-      if (url !== null && !URL.canParse(url))
-        throw new ArgumentError(`${quoted(url)} is not a URL, such as https://mayfly.example.com.`);
+    .action(async (name: string | undefined, { url }: { url?: string }) => {
       let problems = 0;
-      for await (const { result, text, advice } of checkAll({ now: edge.now, port, domain, url, resolver })) {
+      for await (const { result, text, advice } of checkAll(readVisit(edge, port, name, url))) {
         if (result === 'problem') problems += 1;
         edge.print(`${result.padEnd(8)} ${plain(text)}${advice ? `\n${' '.repeat(9)}${advice}` : ''}`);
       }

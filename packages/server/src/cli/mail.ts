@@ -9,6 +9,8 @@ import { ArgumentError, type Edge } from './arguments.ts';
 
 /** The longest line of a message, without CRLF (RFC 5322 section 2.1.1). */
 const MAX_LINE = 998;
+/** Time limit of the connection with all its commands. */
+const TIMEOUT_MS = 15_000;
 
 /** A command that the server rejected. The message of the error is the server's reply. */
 export class SmtpRejection extends Error {
@@ -63,7 +65,7 @@ export function compose({ from, to, subject, body }: OutgoingMessage, now: numbe
   ].join('\r\n');
 }
 
-export async function* readReplies(socket: Socket): AsyncGenerator<string, never> {
+async function* readReplies(socket: Socket): AsyncGenerator<string, never> {
   let text = '';
   for await (const piece of socket) {
     text += piece;
@@ -75,6 +77,19 @@ export async function* readReplies(socket: Socket): AsyncGenerator<string, never
     }
   }
   throw new Error('The server closed the connection.');
+}
+
+/** Connects to an SMTP server. The returned functions wait for a reply, or send a command and wait for its reply. */
+export function openDialog(server: HostPort, timeoutMs: number) {
+  const socket = new Socket({ signal: AbortSignal.timeout(timeoutMs) });
+  socket.setEncoding('utf8').connect(server);
+  const replies = readReplies(socket);
+  const next = async (): Promise<string> => (await replies.next()).value;
+  const say = (line: string): Promise<string> => {
+    socket.write(`${line}\r\n`);
+    return next();
+  };
+  return { socket, next, say };
 }
 
 export interface Envelope {
@@ -94,6 +109,10 @@ function parametersFor({ from, to, mail }: Envelope): string {
   return `${isAll ? '' : ' SMTPUTF8'}${isAll && mail.every((byte) => byte < 0x80) ? '' : ' BODY=8BITMIME'}`;
 }
 
+function requireReply(start: string, reply: string): void {
+  if (!reply.startsWith(start)) throw new SmtpRejection(reply, null);
+}
+
 /**
  * Sends a message by SMTP, without TLS and authentication, to all recipients that the server accepts.
  * @returns the server's reply to the message; '' if it accepts no recipient
@@ -103,33 +122,22 @@ export async function deliver(
   server: HostPort,
   envelope: Envelope,
 ): Promise<{ reply: string; rejected: SmtpRejection[] }> {
-  const socket = new Socket({ signal: AbortSignal.timeout(15_000) });
-  socket.setEncoding('utf8').connect(server);
-  const replies = readReplies(socket);
-  const expect = async (expected: string, recipient: string | null = null): Promise<string> => {
-    const { value: reply } = await replies.next();
-    if (reply.startsWith(expected)) return reply;
-    throw new SmtpRejection(reply, recipient);
-  };
-  const say = (line: string, expected: string, recipient: string | null = null): Promise<string> => {
-    socket.write(`${line}\r\n`);
-    return expect(expected, recipient);
-  };
+  const { socket, next, say } = openDialog(server, TIMEOUT_MS);
   const rejected: SmtpRejection[] = [];
+  let reply = '';
   try {
-    await expect('220');
-    await say('EHLO localhost', '250');
-    await say(`MAIL FROM:<${envelope.from}>${parametersFor(envelope)}`, '250');
-    for (const recipient of envelope.to)
-      await say(`RCPT TO:<${recipient}>`, '25', recipient).catch((error) => {
-        if (!(error instanceof SmtpRejection)) throw error;
-        rejected.push(error);
-      });
-    let reply = '';
+    requireReply('220', await next());
+    requireReply('250', await say('EHLO localhost'));
+    requireReply('250', await say(`MAIL FROM:<${envelope.from}>${parametersFor(envelope)}`));
+    for (const recipient of envelope.to) {
+      const answer = await say(`RCPT TO:<${recipient}>`);
+      if (!answer.startsWith('25')) rejected.push(new SmtpRejection(answer, recipient));
+    }
     if (rejected.length < envelope.to.length) {
-      await say('DATA', '354');
+      requireReply('354', await say('DATA'));
       socket.write(withDots(envelope.mail));
-      reply = await expect('250');
+      reply = await next();
+      requireReply('250', reply);
     }
     socket.end('QUIT\r\n');
     return { reply, rejected };

@@ -6,7 +6,15 @@ import { parseAddressList } from '../mail/mime/address-list.ts';
 import { formatDate } from '../mail/mime/date.ts';
 import type { HostPort } from '../text/host-port.ts';
 import { ArgumentError } from './arguments.ts';
-import { DEFAULT_PORT, deliver, encodeHeader, reachable, readServer, SmtpRejection } from './mail.ts';
+import {
+  DEFAULT_PORT,
+  deliver,
+  type Envelope,
+  encodeHeader,
+  reachable,
+  readServer,
+  SmtpRejection,
+} from './mail.ts';
 
 /*
  * `mayfly sendmail`: sendmail(8) for programs without SMTP, such as PHP's mail(). A separate bundle, because
@@ -26,30 +34,22 @@ const OPTIONS: NonNullable<ParseArgsConfig['options']> = {
 for (const short of FLAGS) OPTIONS[short] = { type: 'boolean', short };
 for (const short of WITH_VALUE) OPTIONS[short] = { type: 'string', short, multiple: true };
 
-interface Options {
-  readsHeader: boolean;
-  /** Whether a line with only a dot ends the mail. */
-  endsAtDot: boolean;
-  sender: string | undefined;
-  name: string;
-  server: string | undefined;
-  recipients: string[];
-}
+type Options = ReturnType<typeof readArguments>;
 
-function readArguments(args: string[]): Options {
+function readArguments(args: string[]) {
   try {
     const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
     const given = (...names: string[]) => names.flatMap((name) => values[name] ?? []).map(String);
+    const last = (...names: string[]) => given(...names).at(-1);
     const mode = given('b').find((value) => value !== 'm');
     if (mode !== undefined) throw new Error(`-b${mode} is not offered: only mail on standard input is sent`);
     return {
       readsHeader: values.t === true,
+      /** Whether a line with only a dot ends the mail. */
       endsAtDot: values.i !== true && !given('o').includes('i'),
-      sender: given('f', 'r')
-        .at(-1)
-        ?.replace(/^<(.*)>$/s, '$1'),
-      name: given('F').at(-1) ?? '',
-      server: given('S', 'smtp-addr', 'server').at(-1),
+      sender: last('f', 'r')?.replace(/^<(.*)>$/s, '$1'),
+      name: last('F') ?? '',
+      server: last('S', 'smtp-addr', 'server'),
       recipients: positionals,
     };
   } catch (error) {
@@ -67,18 +67,11 @@ const addressesIn = (list: string): string[] =>
 
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
 
-interface Prepared {
-  /** The mail with CRLF and without Bcc. */
-  mail: Buffer;
-  from: string;
-  to: string[];
-}
-
 /**
- * Finds the envelope of a mail, and adds missing header fields.
+ * Finds the envelope of a mail, adds missing header fields and removes Bcc.
  * @param user name of the sender's account on this machine
  */
-function prepare(input: Buffer, options: Options, user: string, now: number): Prepared {
+function prepare(input: Buffer, options: Options, user: string, now: number): Envelope {
   let text = input.toString('latin1').replace(/^From [^\n]*\n/, '');
   if (options.endsAtDot) text = text.replace(/(^|\n)\.\r?(?:\n[\s\S]*)?$/, '$1');
   text = text.replaceAll(/\r?\n/g, '\r\n').replace(/([^\n])$/, '$1\r\n');
@@ -122,7 +115,7 @@ function serversOf({ server }: Options, env: Environment): HostPort[] {
 const RECIPIENTS_AT_ONCE = 100;
 
 /** Sends to the first server that accepts a connection. @returns the rejected recipients */
-async function send(servers: readonly HostPort[], { mail, from, to }: Prepared): Promise<SmtpRejection[]> {
+async function send(servers: readonly HostPort[], { mail, from, to }: Envelope): Promise<SmtpRejection[]> {
   const [server, ...others] = servers as [HostPort, ...HostPort[]];
   const all: SmtpRejection[] = [];
   try {
