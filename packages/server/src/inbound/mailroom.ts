@@ -173,7 +173,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
       const details = { via: provider, mailFrom, providerId, given, remoteAddress, requestId, begunAt: now };
       const added = await store.outgoing.add(
         inboxes.map(([inboxId, recipients]) => ({
-          ...{ id: newId('out', now), accountId, inboxId, kind: 'scheduled', messageId: null },
+          ...{ id: newId('out', now), accountId, inboxId, kind: 'scheduled' },
           ...{ ref: refOf(providerId), raw, dueAt: sendAt },
           details: { ...details, to: recipients.map(({ rcptTo }) => rcptTo) },
         })),

@@ -195,8 +195,7 @@ async function composeReply(
   const { subject } = written;
   const { accountId, id: inboxId } = inbox;
   const details = { ...(via && { via }), mailFrom: own, to, subject, text: reply.text, rfcMessageId };
-  const about = { id, accountId, inboxId, kind: 'reply' as const, messageId: message.id };
-  return { ...about, ref: null, details, raw, dueAt: now };
+  return { id, accountId, inboxId, kind: 'reply', messageId: message.id, details, raw, dueAt: now };
 }
 
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;

@@ -11,6 +11,7 @@ import {
   type Tx,
   write,
 } from '../database/sql.ts';
+import type { Page } from '../http/request/inputs.ts';
 
 /*
  * The queue of scheduled mail, events, reports and replies. A row with `due_at` is pending; a claim sets a
@@ -47,30 +48,34 @@ export interface OutgoingDetails {
 export interface NewOutgoing {
   id: string;
   accountId: string;
-  /** Null for a `handshake`, which is a request that confirms a URL. */
-  inboxId: string | null;
+  /** Absent for a `handshake`, which is a request that confirms a URL. */
+  inboxId?: string;
   kind: OutgoingKind;
-  messageId: string | null;
-  /** The id by which the application changes or cancels a scheduled mail; null for other kinds. */
-  ref: string | null;
+  messageId?: string;
+  /** The id by which the application changes or cancels a scheduled mail. */
+  ref?: string;
   details: OutgoingDetails;
-  raw: Uint8Array | null;
+  raw?: Uint8Array;
   dueAt: number;
 }
 
-interface StoredOutgoing extends Pick<NewOutgoing, 'id' | 'kind' | 'messageId' | 'details'> {
+interface StoredOutgoing {
+  id: string;
+  kind: OutgoingKind;
+  messageId: string | null;
+  details: OutgoingDetails;
   attempts: number;
   createdAt: number;
 }
 
-/** `inboxId` is also null if the inbox has ended; `address` is then empty. */
-export interface ClaimedOutgoing extends StoredOutgoing, Pick<NewOutgoing, 'accountId' | 'inboxId'> {
+export interface ClaimedOutgoing extends StoredOutgoing {
+  accountId: string;
+  /** Null for a `handshake`, and if the inbox has ended; `address` is then empty. */
+  inboxId: string | null;
+  address: string;
   /** When the lease ends. A result is stored only if the row still has this value. */
   leasedUntil: number;
-  address: string;
 }
-
-type Claim = Pick<ClaimedOutgoing, 'id' | 'leasedUntil' | 'details'>;
 
 export interface OutgoingRecord extends StoredOutgoing {
   state: SentRecord['state'];
@@ -80,15 +85,11 @@ export interface OutgoingRecord extends StoredOutgoing {
 
 export type OutgoingResult = Pick<OutgoingRecord, 'state' | 'error' | 'dueAt'> & { to: string[] };
 
-interface SentRange {
-  before: string | null;
-  limit: number;
-  messageId?: string;
-}
-
 type Stored<T> = Omit<T, 'details'> & { details: string };
-const decoded = <T extends { details: OutgoingDetails }>(row: Stored<T>): T =>
-  ({ ...row, details: parseOr<OutgoingDetails>(row.details, {}) }) as T;
+const decoded = <Row extends { details: string }>(row: Row) => ({
+  ...row,
+  details: parseOr<OutgoingDetails>(row.details, {}),
+});
 
 const IS_DUE = (now: number): Sql =>
   sql`o.due_at <= ${now} and (o.leased_until is null or o.leased_until <= ${now})`;
@@ -104,7 +105,7 @@ async function lease(tx: Tx, which: Sql, leasedUntil: number): Promise<ClaimedOu
       from outgoing o left join inboxes i on i.seq = o.inbox_seq
       where o.id ${anyOf(rows.map(({ id }) => id))} order by o.due_at, o.id`,
   );
-  return found.map((row) => decoded<ClaimedOutgoing>(row));
+  return found.map(decoded);
 }
 
 /** Claims scheduled mail in order, except mail of inboxes for which another claim is active. */
@@ -141,8 +142,18 @@ export const outgoing = {
   /** Skips rows of inboxes that ended or have {@link MAX_PENDING} rows. @returns how many were added */
   add: write({ keepsInboxes: true }, async (tx, rows: NewOutgoing[], now: number): Promise<number> => {
     let added = 0;
-    for (const { id, accountId, inboxId, kind, messageId, ref, details, raw, dueAt } of rows) {
-      const seq = inboxId === null ? null : await liveSeq(tx, accountId, inboxId, now);
+    for (const {
+      id,
+      accountId,
+      inboxId,
+      kind,
+      messageId = null,
+      ref = null,
+      details,
+      raw = null,
+      dueAt,
+    } of rows) {
+      const seq = inboxId === undefined ? null : await liveSeq(tx, accountId, inboxId, now);
       if (seq === undefined) continue;
       const pending = await tx.first<{ count: number }>(
         sql`select count(*) as count from outgoing where inbox_seq = ${seq} and due_at is not null`,
@@ -193,7 +204,12 @@ export const outgoing = {
 
   record: write(
     { keepsInboxes: true },
-    (tx, { id, leasedUntil, details }: Claim, { state, error, dueAt, to }: OutgoingResult, now: number) =>
+    (
+      tx,
+      { id, leasedUntil, details }: ClaimedOutgoing,
+      { state, error, dueAt, to }: OutgoingResult,
+      now: number,
+    ) =>
       tx.run(
         sql`update outgoing set state = ${state}, due_at = ${dueAt}, leased_until = null, error = ${error},
             attempts = attempts + 1, details = ${JSON.stringify({ ...details, to })},
@@ -246,18 +262,20 @@ export const outgoing = {
   ),
 
   /** Events, reports and replies of a live inbox, newest first. */
-  list: read(async (db, inboxId: string, { before, limit, messageId }: SentRange, now: number) => {
-    const rows = await db.all<Stored<OutgoingRecord>>(
-      sql`select o.id, o.kind, o.state, o.message_id as "messageId", o.details, o.attempts, o.error,
+  list: read(
+    async (db, inboxId: string, { limit, before, messageId }: Page & { messageId?: string }, now: number) => {
+      const rows = await db.all<Stored<OutgoingRecord>>(
+        sql`select o.id, o.kind, o.state, o.message_id as "messageId", o.details, o.attempts, o.error,
             o.created_at as "createdAt", o.due_at as "dueAt"
           from outgoing o join inboxes i on i.seq = o.inbox_seq
           where i.id = ${inboxId} and i.expires_at > ${now} and o.kind in ('event', 'report', 'reply')
             ${before === null ? EMPTY : sql`and o.id < ${before}`}
             ${messageId === undefined ? EMPTY : sql`and o.message_id = ${messageId}`}
           order by o.id desc limit ${limit}`,
-    );
-    return rows.map((row) => decoded<OutgoingRecord>(row));
-  }),
+      );
+      return rows.map(decoded);
+    },
+  ),
 
   held: read(async (db, inboxId: string, now: number) => {
     const row = await db.first<{ count: number; firstAt: number | null }>(

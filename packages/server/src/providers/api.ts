@@ -3,7 +3,7 @@ import { keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { empty, json } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/inputs.ts';
-import { routesOf } from '../http/route.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { newId } from '../ids.ts';
 import { PERMANENT_UNTIL } from '../inboxes/records.ts';
 import { findSettings, type ProviderSettingsRecord, providerNamed, settingsItem } from './settings.ts';
@@ -17,50 +17,10 @@ async function shown(name: Name, settings: ProviderSettingsRecord): Promise<Prov
   return { name, webhookUrl, inboundUrl, verification: (await providerNamed(name)).shown(secrets) };
 }
 
-export function providerSettingsRoutes(app: App, { options, deps }: RouteContext): void {
-  const { store, clock, newWebhooks, events } = deps;
+export function providerSettingsRoutes(app: App, context: RouteContext): void {
+  const { store, clock } = context.deps;
   const route = routesOf(app, 'Providers');
-
-  route(`PUT ${URL}`, {
-    access: 'account:write',
-    errors: ['webhook_url_refused'],
-    operationId: 'setProvider',
-    summary: 'Set where the events of a provider go',
-    description:
-      'Sets the URL to which events of the provider are posted, signed as the provider signs them, and the URL for replies in its inbound format. The keys are made once; the response has what verifies them. Amazon SES first asks the URL to confirm the subscription, as SNS does.',
-    params: ProviderParams,
-    body: ref(SetProvider),
-    response: { 200: json(ProviderSettings, 'The settings.') },
-    handler: async (request) => {
-      const { id: accountId } = keyCaller(request).account;
-      const { name } = request.params;
-      const [webhookUrl, inboundUrl] = await Promise.all(
-        [request.body.webhookUrl, request.body.inboundUrl].map((url) =>
-          url === undefined ? null : newWebhooks.checkUrl(url),
-        ),
-      );
-      const provider = await providerNamed(name);
-      const before = await findSettings(store, accountId, name, clock.now());
-      const settings: ProviderSettingsRecord = {
-        webhookUrl: webhookUrl ?? null,
-        inboundUrl: inboundUrl ?? null,
-        secrets: before?.secrets ?? (await provider.makeSecrets()),
-        baseUrl: `${baseUrl(options.publicUrl, request)}/providers/${name}/files/${accountId}`,
-      };
-      await store.providerItems.keep(settingsItem(accountId, name), settings, PERMANENT_UNTIL);
-      if (provider.handshake && settings.webhookUrl !== null) {
-        const now = clock.now();
-        const row = { id: newId('out', now), accountId, inboxId: null, kind: 'handshake' as const };
-        const details = { via: name, to: [settings.webhookUrl] };
-        await store.outgoing.add(
-          [{ ...row, messageId: null, ref: null, raw: null, details, dueAt: now }],
-          now,
-        );
-        events.publishDeliveries();
-      }
-      return shown(name, settings);
-    },
-  });
+  changingRoute(route, context);
 
   route(`GET ${URL}`, {
     access: 'account:read',
@@ -88,6 +48,49 @@ export function providerSettingsRoutes(app: App, { options, deps }: RouteContext
     handler: async (request) => {
       const { name } = request.params;
       await store.providerItems.remove(settingsItem(keyCaller(request).account.id, name));
+    },
+  });
+}
+
+function changingRoute(route: AddRoute, { options, deps }: RouteContext): void {
+  const { store, clock, newWebhooks, events } = deps;
+
+  route(`PUT ${URL}`, {
+    access: 'account:write',
+    errors: ['webhook_url_refused'],
+    operationId: 'setProvider',
+    summary: 'Set where the events of a provider go',
+    description:
+      'Sets the URL to which events of the provider are posted, signed as the provider signs them, and the URL for replies in its inbound format. The keys are made once; the response has what verifies them. Amazon SES first asks the URL to confirm the subscription, as SNS does.',
+    params: ProviderParams,
+    body: ref(SetProvider),
+    response: { 200: json(ProviderSettings, 'The settings.') },
+    handler: async (request) => {
+      const { id: accountId } = keyCaller(request).account;
+      const { name } = request.params;
+      const checked = (url?: string) => (url === undefined ? null : newWebhooks.checkUrl(url));
+      const { body } = request;
+      const [webhookUrl, inboundUrl] = await Promise.all([
+        checked(body.webhookUrl),
+        checked(body.inboundUrl),
+      ]);
+      const provider = await providerNamed(name);
+      const before = await findSettings(store, accountId, name, clock.now());
+      const settings: ProviderSettingsRecord = {
+        webhookUrl,
+        inboundUrl,
+        secrets: before?.secrets ?? (await provider.makeSecrets()),
+        baseUrl: `${baseUrl(options.publicUrl, request)}/providers/${name}/files/${accountId}`,
+      };
+      await store.providerItems.keep(settingsItem(accountId, name), settings, PERMANENT_UNTIL);
+      if (provider.handshake && settings.webhookUrl !== null) {
+        const now = clock.now();
+        const id = newId('out', now);
+        const details = { via: name, to: [settings.webhookUrl] };
+        await store.outgoing.add([{ id, accountId, kind: 'handshake', details, dueAt: now }], now);
+        events.publishDeliveries();
+      }
+      return shown(name, settings);
     },
   });
 }

@@ -1,5 +1,6 @@
 import type { DeliveryAttempt, WebhookDelivery } from '@mayfly/client/contract';
 import { anyOf, type Db, EMPTY, read, type Sql, search, sql, type Tx, write } from '../../database/sql.ts';
+import type { Page } from '../../http/request/inputs.ts';
 import { firstIdAt } from '../../ids.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
@@ -22,10 +23,7 @@ export interface ReplayStep {
   limit: number;
 }
 
-interface TestIds {
-  deliveryId: string;
-  eventId: string;
-}
+type TestIds = Record<'deliveryId' | 'eventId', string>;
 
 interface DeliveredMessage {
   inboxId: string;
@@ -33,12 +31,6 @@ interface DeliveredMessage {
   /** The message was stored between `from` and `to`, epoch milliseconds. */
   from: number;
   to: number;
-}
-
-export interface LogPage {
-  limit: number;
-  before: string | null;
-  state?: DeliveryState | undefined;
 }
 
 /** The time in a delivery's id may differ from `receivedAt` by this much, as clocks of nodes differ. */
@@ -80,7 +72,13 @@ const newRound = (now: number): Sql =>
 export const log = {
   /** Runs as a `search`, because a filter by state may read the whole log. */
   list: search(
-    async (db, accountId: string, webhookId: string, { limit, before, state }: LogPage, now: number) => {
+    async (
+      db,
+      accountId: string,
+      webhookId: string,
+      { limit, before, state }: Page & { state?: DeliveryState | undefined },
+      now: number,
+    ) => {
       const found = await readDeliveries(
         db,
         sql`${ofWebhook(accountId, webhookId, now)} ${before === null ? EMPTY : sql`and d.id < ${before}`}

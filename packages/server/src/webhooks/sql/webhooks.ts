@@ -13,8 +13,8 @@ import {
   write,
 } from '../../database/sql.ts';
 import { AppError, notFound } from '../../errors.ts';
+import type { Page } from '../../http/request/inputs.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
-import type { LogPage } from './log.ts';
 
 /** A webhook and its log stay readable for 24 hours after its inbox was deleted or has expired. */
 export interface WebhookRecord extends Omit<Webhook, 'createdAt' | 'failingSince'> {
@@ -134,7 +134,7 @@ export const webhooks = {
     return row && toWebhook(row);
   }),
 
-  list: read(async (db, accountId: string, { limit, before }: Omit<LogPage, 'state'>, now: number) => {
+  list: read(async (db, accountId: string, { limit, before }: Page, now: number) => {
     const rows = await db.all<WebhookRow>(
       sql`select ${COLUMNS} from webhooks
           where account_id = ${accountId} and ends_at > ${now - TOMBSTONE_MS}

@@ -177,14 +177,8 @@ export function describeAccounts(given: Given): void {
       await store.deliveries.record({ webhookId, deliveryId, leasedUntil, attempt, next }, T);
       const item = { provider: 'ses', kind: 'settings', name: '' } as const;
       await store.providerItems.keep({ owner: { id: owner, accountId: owner }, ...item }, {}, T + 1e9);
-      const event = {
-        id: newId('out', T),
-        accountId: owner,
-        kind: 'handshake',
-        ref: null,
-        raw: null,
-      } as const;
-      await store.outgoing.add([{ ...event, inboxId: null, messageId: null, details: {}, dueAt: T }], T);
+      const event = { id: newId('out', T), accountId: owner, kind: 'handshake' } as const;
+      await store.outgoing.add([{ ...event, details: {}, dueAt: T }], T);
       const domain = `${owner.slice(4).toLowerCase()}.test`;
       await store.domains.add({ domain, accountId: owner, createdAt: T });
       return { owner, key, live, domain };

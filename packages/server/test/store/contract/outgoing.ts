@@ -8,7 +8,7 @@ export function describeOutgoing(given: Given): void {
     const row = { id, accountId: inbox.accountId, inboxId: inbox.id, kind: 'scheduled' as const };
     const details = { to: ['a@mayfly.test'] };
     const raw = new Uint8Array([1]);
-    return given.store.outgoing.add([{ ...row, messageId: null, ref: id, details, raw, dueAt: T }], T);
+    return given.store.outgoing.add([{ ...row, ref: id, details, raw, dueAt: T }], T);
   };
   const count = async (inboxId: string) =>
     (await given.store.messages.listRows(inboxId, everything, T)).length;
