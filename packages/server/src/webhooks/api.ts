@@ -29,6 +29,7 @@ import { timeOf } from '../messages/cursor.ts';
 import { quoted } from '../text/nearest.ts';
 import { newWebhookSecret } from './sign.ts';
 import type { DeliveryRecord } from './sql/log.ts';
+import { INBOX_ENDED } from './sql/removal.ts';
 import type { WebhookRecord } from './sql/webhooks.ts';
 
 /** After a rotation, requests are also signed with the old secret for this time. */
@@ -38,12 +39,14 @@ const REPLAY_STEP = 250;
 
 export function webhookRoutes(app: App, { deps }: RouteContext): void {
   const route = routesOf(app, 'Webhooks');
-  collection(route, deps);
-  one(route, deps);
+  collectionRoutes(route, deps);
+  oneRoutes(route, deps);
+  secretRoutes(route, deps);
   deliveryRoutes(route, deps);
+  replayRoutes(route, deps);
 }
 
-function collection(route: AddRoute, deps: HttpDeps): void {
+function collectionRoutes(route: AddRoute, deps: HttpDeps): void {
   const { store, clock } = deps;
 
   route('POST /v1/webhooks', {
@@ -89,7 +92,7 @@ function collection(route: AddRoute, deps: HttpDeps): void {
   });
 }
 
-function one(route: AddRoute, deps: HttpDeps): void {
+function oneRoutes(route: AddRoute, deps: HttpDeps): void {
   const { store, clock, events } = deps;
 
   route('GET /v1/webhooks/:id', {
@@ -100,7 +103,7 @@ function one(route: AddRoute, deps: HttpDeps): void {
     description: 'Returns the webhook without its secret.',
     params: WebhookParams,
     response: { 200: json(Webhook, 'The webhook.') },
-    handler: async (request) => toWebhook(await findWebhook(deps, request), clock.now()),
+    handler: async (request) => toWebhook(await findWebhook(deps, request, 'any'), clock.now()),
   });
 
   route('DELETE /v1/webhooks/:id', {
@@ -129,7 +132,7 @@ function one(route: AddRoute, deps: HttpDeps): void {
     response: { 200: json(Webhook, 'The webhook after the change.') },
     handler: async (request) => {
       // Check this before the URL is resolved, or callers without a webhook could query the server's DNS.
-      const { accountId, id } = await liveWebhook(deps, request);
+      const { accountId, id } = await findWebhook(deps, request, 'live');
       const { url, ...changes } = request.body;
       const checked = url === undefined ? {} : { url: await deps.newWebhooks.checkUrl(url) };
       const now = clock.now();
@@ -140,6 +143,10 @@ function one(route: AddRoute, deps: HttpDeps): void {
       return toWebhook(webhook, now);
     },
   });
+}
+
+function secretRoutes(route: AddRoute, deps: HttpDeps): void {
+  const { store, clock } = deps;
 
   route('POST /v1/webhooks/:id/rotate-secret', {
     access: 'account:write',
@@ -151,7 +158,7 @@ function one(route: AddRoute, deps: HttpDeps): void {
     params: WebhookParams,
     response: { 200: json(WebhookWithSecret, 'The webhook with its new secret.') },
     handler: async (request, reply) => {
-      const { accountId, id } = await liveWebhook(deps, request);
+      const { accountId, id } = await findWebhook(deps, request, 'live');
       const secret = newWebhookSecret();
       const now = clock.now();
       const webhook = await store.webhooks.rotateSecret(accountId, id, secret, now + OLD_SECRET_MS, now);
@@ -175,7 +182,7 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
     params: WebhookParams,
     response: { 202: json(WebhookDelivery, 'The delivery, which is about to be attempted.') },
     handler: async (request) => {
-      const { accountId, id } = await enabledWebhook(deps, request);
+      const { accountId, id } = await findWebhook(deps, request, 'enabled');
       const now = clock.now();
       const test = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };
       const delivery = await store.deliveries.addTest(accountId, id, test, now);
@@ -197,7 +204,7 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
     response: { 200: json(WebhookDeliveryList, 'A page of deliveries.') },
     handler: async (request) => {
       const page = { ...readPage(request.query, 'dlv', 'a delivery'), state: request.query.state };
-      const { accountId, id } = await findWebhook(deps, request);
+      const { accountId, id } = await findWebhook(deps, request, 'any');
       const found = await store.deliveries.list(accountId, id, page, clock.now());
       // Difference between the wall clock, which responses use, and the clock of the schedule.
       const stepMs = clock.now() - (deps.scheduleNow?.() ?? clock.now());
@@ -205,6 +212,10 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
       return { deliveries, hasMore: found.hasMore };
     },
   });
+}
+
+function replayRoutes(route: AddRoute, deps: HttpDeps): void {
+  const { store, clock, events } = deps;
 
   route('POST /v1/webhooks/:id/deliveries/:deliveryId/replay', {
     access: 'account:write',
@@ -216,7 +227,7 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
     params: DeliveryParams,
     response: { 202: json(WebhookDelivery, 'The delivery, pending again.') },
     handler: async (request) => {
-      const { accountId, id } = await enabledWebhook(deps, request);
+      const { accountId, id } = await findWebhook(deps, request, 'enabled');
       const { deliveryId } = request.params;
       const delivery = await store.deliveries.replay(accountId, id, deliveryId, clock.now());
       if (!delivery) throw notFound('delivery', deliveryId);
@@ -236,7 +247,7 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
     body: ref(ReplayDeliveries),
     response: { 202: json(ReplayedDeliveries, 'How many deliveries are pending again.') },
     handler: async (request) => {
-      const { accountId, id } = await enabledWebhook(deps, request);
+      const { accountId, id } = await findWebhook(deps, request, 'enabled');
       const { state, since } = request.body;
       const now = clock.now();
       const from = since === undefined ? 0 : Math.min(Math.max(timeOf(since), 0), now + 1);
@@ -256,34 +267,29 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
 
 type WebhookRequest = FastifyRequest<{ Params: { id: string } }>;
 
-/** @throws AppError `not_found` */
-async function findWebhook({ store, clock }: HttpDeps, request: WebhookRequest): Promise<WebhookRecord> {
+/** @throws AppError `not_found`; `webhook_disabled` if the webhook is not in the needed state */
+async function findWebhook(
+  { store, clock }: HttpDeps,
+  request: WebhookRequest,
+  needed: 'any' | 'live' | 'enabled',
+): Promise<WebhookRecord> {
   const { id } = request.params;
   const webhook = await store.webhooks.find(keyCaller(request).account.id, id, clock.now());
-  if (webhook) return webhook;
-  throw notFound('webhook', id);
+  if (!webhook) throw notFound('webhook', id);
+  if (needed !== 'any' && hasEnded(webhook, clock.now()))
+    throw new AppError(
+      'webhook_disabled',
+      `The inbox of the webhook ${quoted(id)} has expired or was deleted, and the webhook ended with it. Register a new one with POST /v1/webhooks.`,
+    );
+  if (needed === 'enabled' && !webhook.enabled)
+    throw new AppError(
+      'webhook_disabled',
+      `The webhook ${quoted(id)} is disabled. Enable it first: PATCH /v1/webhooks/{id} with {"enabled": true}.`,
+    );
+  return webhook;
 }
 
-/** @throws AppError `not_found`; `webhook_disabled` if its inbox is deleted or expired */
-async function liveWebhook(deps: HttpDeps, request: WebhookRequest): Promise<WebhookRecord> {
-  const webhook = await findWebhook(deps, request);
-  const { id, endsAt } = webhook;
-  if (endsAt === null || endsAt > deps.clock.now()) return webhook;
-  throw new AppError(
-    'webhook_disabled',
-    `The inbox of the webhook ${quoted(id)} has expired or was deleted, and the webhook ended with it. Register a new one with POST /v1/webhooks.`,
-  );
-}
-
-/** @throws AppError `not_found`; `webhook_disabled`, also if its owner disabled it */
-async function enabledWebhook(deps: HttpDeps, request: WebhookRequest): Promise<WebhookRecord> {
-  const webhook = await liveWebhook(deps, request);
-  if (webhook.enabled) return webhook;
-  throw new AppError(
-    'webhook_disabled',
-    `The webhook ${quoted(webhook.id)} is disabled. Enable it first: PATCH /v1/webhooks/{id} with {"enabled": true}.`,
-  );
-}
+const hasEnded = ({ endsAt }: WebhookRecord, now: number): boolean => endsAt !== null && endsAt <= now;
 
 function toDelivery({ webhookId: _, ...delivery }: DeliveryRecord, stepMs = 0): WebhookDelivery {
   const { createdAt, nextAttemptAt, attempts } = delivery;
@@ -295,11 +301,11 @@ function toDelivery({ webhookId: _, ...delivery }: DeliveryRecord, stepMs = 0): 
   };
 }
 
-function toWebhook({ accountId: _, endsAt, ...webhook }: WebhookRecord, now: number): Webhook {
-  const ended = endsAt !== null && endsAt <= now;
+function toWebhook(webhook: WebhookRecord, now: number): Webhook {
+  const { accountId: _, endsAt: __, ...shown } = webhook;
   return {
-    ...webhook,
-    ...(ended && { enabled: false, disabledReason: 'The inbox ended.' }),
+    ...shown,
+    ...(hasEnded(webhook, now) && { enabled: false, disabledReason: INBOX_ENDED }),
     failingSince: toTimeOrNull(webhook.failingSince),
     createdAt: toTime(webhook.createdAt),
   };

@@ -41,8 +41,8 @@ export class Deliverer extends DueLoop {
     this.#deps = deps;
   }
 
-  override async stop(deadlineMs: number): Promise<void> {
-    await super.stop(deadlineMs);
+  override async stop(): Promise<void> {
+    await super.stop();
     await this.#deps.sender.close();
   }
 

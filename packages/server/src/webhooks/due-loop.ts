@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, endOf } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
@@ -48,14 +48,13 @@ export abstract class DueLoop {
     this.#loop = this.#run();
   }
 
-  /** Stops claiming, waits for attempts in progress, and aborts them at the deadline. Safe to call twice. */
-  async stop(deadlineMs: number): Promise<void> {
+  /** Stops claiming, waits for attempts in progress, and then aborts them. Safe to call twice. */
+  async stop(): Promise<void> {
     this.#stopping.abort();
     this.#wakeUp.abort();
     await this.#loop;
-    const ended = new AbortController();
-    const allEnded = Promise.all(this.#inProgress).then(() => ended.abort());
-    await this.#deps.clock.sleep(Math.min(deadlineMs, STOP_GRACE_MS), ended.signal);
+    const allEnded = Promise.all(this.#inProgress);
+    await endOf(allEnded, STOP_GRACE_MS, this.#deps.clock);
     this.#aborting.abort();
     await allEnded;
   }

@@ -4,6 +4,7 @@ import type { MailContent, MailSummary } from '../mail/mail.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 import type { Store } from '../store.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
+import { INBOX_ENDED } from './sql/removal.ts';
 
 /** Limit for the HTML and text bodies together, bytes of UTF-8. */
 export const MAX_BODY_BYTES = 256 * 1024;
@@ -131,7 +132,7 @@ export async function eventBody(
     return { json: JSON.stringify(testEvent(eventId, createdAt, deps)) };
   try {
     const inbox = await store.inboxes.find(accountId, inboxId, now);
-    if (!inbox || inbox.expiresAt <= now) return { gone: 'The inbox ended.' };
+    if (!inbox || inbox.expiresAt <= now) return { gone: INBOX_ENDED };
     const message = await store.messages.find(inboxId, messageId, now);
     if (!message) return { gone: 'The message was deleted.' };
     return { json: JSON.stringify(messageReceived(eventId, inbox, message, publicUrl)) };

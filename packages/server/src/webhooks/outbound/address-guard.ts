@@ -70,37 +70,29 @@ export async function checkUrl(text: string, settings: GuardSettings): Promise<s
 
 /** The part of {@link checkUrl} that needs no network. @throws AppError `webhook_url_refused` */
 export function readUrl(text: string): URL {
+  const problem = problemOf(text, URL.parse(text));
+  if (problem !== undefined) throw refused(problem);
+  return new URL(text);
+}
+
+function problemOf(text: string, url: URL | null): string | undefined {
   if (text.length > MAX_URL_LENGTH)
-    throw refused(`The webhook URL has ${text.length} characters, more than the limit of ${MAX_URL_LENGTH}.`);
+    return `The webhook URL has ${text.length} characters, more than the limit of ${MAX_URL_LENGTH}.`;
   // The WHATWG parser silently removes some of these characters, so the checked URL would be another one.
-  if (/[\p{Cc}\s\\]/u.test(text)) {
-    throw refused(
-      'The webhook URL must not contain white space, control characters or backslashes. Percent-encode them.',
-    );
-  }
-  if (!URL.canParse(text))
-    throw refused(`${shownUrl(text)} is not an absolute URL such as "https://example.com/hook".`);
-  const url = new URL(text);
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    throw refused(`The webhook URL must begin with https:// or http://, not ${quoted(url.protocol)}.`);
-  }
-  if (url.username !== '' || url.password !== '') {
-    throw refused(
-      'The webhook URL must not contain a user name or password. Verify the signature of webhooks instead.',
-    );
-  }
-  if (!isAllowedPort(url.port)) {
-    throw refused(
-      `Port ${url.port} is not allowed for webhooks. Use 80, 443, or a port from 1024 up that no other known protocol uses.`,
-    );
-  }
+  if (/[\p{Cc}\s\\]/u.test(text))
+    return 'The webhook URL must not contain white space, control characters or backslashes. Percent-encode them.';
+  if (!url) return `${shownUrl(text)} is not an absolute URL such as "https://example.com/hook".`;
+  const { protocol, port, href } = url;
+  if (protocol !== 'https:' && protocol !== 'http:')
+    return `The webhook URL must begin with https:// or http://, not ${quoted(protocol)}.`;
+  if (url.username !== '' || url.password !== '')
+    return 'The webhook URL must not contain a user name or password. Verify the signature of webhooks instead.';
+  if (!isAllowedPort(port))
+    return `Port ${port} is not allowed for webhooks. Use 80, 443, or a port from 1024 up that no other known protocol uses.`;
   // Percent-encoding can lengthen the URL.
-  if (url.href.length > MAX_URL_LENGTH) {
-    throw refused(
-      `The webhook URL has ${url.href.length} characters when percent-encoded, more than the limit of ${MAX_URL_LENGTH}.`,
-    );
-  }
-  return url;
+  if (href.length > MAX_URL_LENGTH)
+    return `The webhook URL has ${href.length} characters when percent-encoded, more than the limit of ${MAX_URL_LENGTH}.`;
+  return undefined;
 }
 
 /** The URL for error messages, without parts that may contain a secret. */

@@ -2,7 +2,7 @@ import { NEVER } from '../../database/schema.ts';
 import { anyOf, FOR_UPDATE_SKIP_LOCKED, perEngine, read, sql, type Tx, write } from '../../database/sql.ts';
 import type { DeliveryRecord } from './log.ts';
 import { cancelPending, INBOX_ENDED, trimLog } from './removal.ts';
-import { signingSecrets } from './webhooks.ts';
+import { signingSecrets, type WebhookRecord } from './webhooks.ts';
 
 /*
  * The row of a webhook controls its queue. `next_at` is when a delivery may be claimed; null if none is
@@ -25,11 +25,7 @@ export interface ClaimedDelivery extends LeasedDelivery {
   prompt: boolean;
 }
 
-export interface ClaimLimits {
-  prompt: number;
-  other: number;
-  leaseMs: number;
-}
+type ClaimLimits = Record<'prompt' | 'other' | 'leaseMs', number>;
 
 /** Concurrent attempts for a webhook that responds promptly. Other webhooks have one at a time. */
 export const CONCURRENCY = 4;
@@ -91,15 +87,11 @@ async function takeWakes(tx: Tx, now: number): Promise<void> {
   );
 }
 
-interface DueWebhook {
-  id: string;
-  accountId: string;
-  url: string;
+type DueWebhook = Pick<WebhookRecord, 'id' | 'accountId' | 'url' | 'disabledReason'> & {
   secrets: string;
   enabled: number;
-  disabledReason: string | null;
   endsAt: number;
-}
+};
 
 async function endQueue(tx: Tx, webhook: DueWebhook, wall: number, schedule: number): Promise<void> {
   const { id, endsAt, disabledReason } = webhook;
