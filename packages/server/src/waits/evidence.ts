@@ -1,8 +1,13 @@
 import type { FailedHandshake, OtherMail as ShownMail, NearMiss as ShownMiss } from '@mayfly/client/contract';
 import { SECOND_MS } from '../clock.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
-import { domainOf, inboxAddress, parseAddress } from '../mail/address.ts';
-import { areDomainsAlike, findSimilar, type RecipientLines } from '../mail/matching/similar-addresses.ts';
+import { domainOf } from '../mail/address.ts';
+import {
+  areDomainsAlike,
+  type Found,
+  findSimilar,
+  type RecipientLines,
+} from '../mail/matching/similar-addresses.ts';
 import type { HeldDeps } from '../messages/held.ts';
 import { NO_RECIPIENT, REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
@@ -41,6 +46,8 @@ export interface SmtpClients {
 
 export interface EvidenceDeps {
   held: HeldDeps;
+  /** Resolves when all refusals from before the call are stored. */
+  refusalsWritten(): Promise<void>;
   store: Pick<Store, 'accounts' | 'inboxes' | 'domains' | 'refusals' | 'outgoing'>;
   domains: readonly string[];
   visits: SmtpClients | null;
@@ -66,11 +73,6 @@ export interface Surroundings extends Evidence {
   clientsAfter: number;
 }
 
-const plain = (path: string): string => {
-  const parsed = parseAddress(path, { smtputf8: true });
-  return parsed ? inboxAddress(parsed) : path.toLowerCase();
-};
-
 const newestOf = <T extends { at: number }>(all: readonly T[]): T[] =>
   all.toSorted((a, b) => b.at - a.at).slice(0, MAX_SHOWN);
 
@@ -85,173 +87,206 @@ interface Failed {
   meets(inboxId: string, at: number): Promise<boolean>;
 }
 
-/** Collects the evidence for a failed wait. All reads are bounded and use an index. */
-export async function evidenceOf(
-  { held, store, domains, visits, seesAllClients, ownsAccount, remoteAddress: ownIp }: EvidenceDeps,
-  { inbox, from, begun, now, hasArrived, meets }: Failed,
-): Promise<Surroundings> {
-  const { id, kind, accountId, address: wanted, domain: ownDomain, createdAt } = inbox;
+/** What the functions below need to know. Evidence from before these times is ignored (epoch milliseconds). */
+interface Search extends EvidenceDeps, Failed {
+  /** For mail to the address of the inbox. */
+  ownAfter: number;
+  /** For mail to other addresses. */
+  sharedAfter: number;
+  clientsAfter: number;
+}
+
+function searchOf(deps: EvidenceDeps, failed: Failed): Search {
+  const { inbox, from, begun, now } = failed;
   const oldest = Math.max(from, now - REFUSAL_KEPT_MS);
-  // Older evidence is ignored. The limits are for mail to this address, for other mail, and for SMTP clients.
-  const ownAfter = Math.max(oldest, createdAt - LEAD_MS);
+  const ownAfter = Math.max(oldest, inbox.createdAt - LEAD_MS);
   const sharedAfter = Math.max(oldest, begun - LEAD_MS);
-  const clientsAfter = Math.max(sharedAfter, createdAt - 1);
+  const clientsAfter = Math.max(sharedAfter, inbox.createdAt - 1);
+  return { ...deps, ...failed, ownAfter, sharedAfter, clientsAfter };
+}
 
-  async function ownRefusals(concerning: readonly Refusal[]): Promise<Refusal[]> {
-    const all =
-      kind === 'catch-all'
-        ? await store.refusals.listByDomain(ownDomain, id, MAX_SHOWN, now)
-        : concerning.filter(({ address }) => address === wanted);
-    const newer = all.filter(({ at }) => at > ownAfter);
-    return newer.length > 0 && (await isUsable(wanted)) ? newer : [];
-  }
-
-  /** Failed TLS handshakes, and refusals of MAIL and AUTH. None of them names a recipient. */
-  async function withoutRecipient(concerning: readonly Refusal[]) {
-    const shown = await visible(
-      concerning.filter(({ address, at }) => address === NO_RECIPIENT && at > clientsAfter),
-    );
-    const hasCode = ({ reply }: Refusal): boolean => /^\d{3} /.test(reply);
-    const handshakes = shown
-      .filter((one) => !hasCode(one))
-      .map(({ at, remoteAddress, helo, reply }) => ({
-        ...{ at, remoteAddress, reason: reply },
-        hasRecovered: visits?.hasDeliveredSince({ remoteAddress, helo }, at) ?? false,
-      }));
-    return { refused: shown.filter(hasCode), failedHandshakes: newestOf(handshakes) };
-  }
-
-  /**
-   * SMTP clients that named no recipient cannot be assigned to an account. If there is only one account, that
-   * account sees all of them; otherwise a caller sees only clients with its own IP address.
-   */
-  async function visible<T extends { remoteAddress: string }>(clients: readonly T[]): Promise<T[]> {
-    const callers = clients.filter(({ remoteAddress }) => remoteAddress === ownIp);
-    return callers.length < clients.length && (await isOnlyAccount()) ? [...clients] : callers;
-  }
-
-  async function isOnlyAccount(): Promise<boolean> {
-    return ownsAccount && (await store.accounts.list(2)).length === 1;
-  }
-
-  /** Mail that no inbox received, or that only the sink or a catch-all inbox received. */
-  async function elsewhere() {
-    const { ofDomain, sink } = await store.inboxes.findTakers(wanted, now);
-    const ownId = (taker: typeof sink): string | null =>
-      taker && taker.inboxId !== id && taker.accountId === accountId && ownsAccount ? taker.inboxId : null;
-    const [sinkId, catchAllId] = [ownId(sink), ownId(ofDomain?.live)];
-    // Round to whole seconds, so that waits that end together share the reads.
-    const after = Math.floor(sharedAfter / SECOND_MS) * SECOND_MS;
-    const similar = (inboxId: string | null, outcome: NearMiss['outcome'], lines: RecipientLines) =>
-      findSimilar(lines, inbox, MAX_OTHERS + 1).map((one) => ({ ...one, inboxId, outcome }));
-    const received = async (taker: string, inboxId: string | null) =>
-      similar(inboxId, 'received', await held.store.messages.recipients(taker, after, now));
-    const all = [
-      ...similar(null, 'refused', await held.store.refusals.recent(after, now)),
-      ...(sink && sink.inboxId !== id ? await received(sink.inboxId, sinkId) : []),
-      ...(catchAllId === null ? [] : await received(catchAllId, catchAllId)),
-    ];
-    const early = all.flatMap(({ address, at, inboxId }): OtherMail[] => {
-      const isEarly = address === wanted && at > sharedAfter && at <= createdAt && inboxId !== null;
-      return isEarly ? [{ address, at, reason: 'same-recipient', inboxId }] : [];
-    });
-    const dissimilar: OtherMail[] = [];
-    const misses = new Map<string, NearMiss>();
-    for (const { address, path, at, inboxId, outcome } of all) {
-      if (at <= clientsAfter || address === wanted) continue;
-      if (address === undefined) {
-        const reason = outcome === 'refused' ? 'refused' : 'meets-conditions';
-        dissimilar.push({ address: plain(path), at, reason, inboxId });
-        continue;
-      }
-      const known = misses.get(`${outcome} ${address}`) ?? { address, at, times: 0, outcome, inboxId };
-      misses.set(`${outcome} ${address}`, { ...known, times: known.times + 1 });
-    }
-    const similarMail = await visibleMisses([...misses.values()]);
-    return { nearMisses: similarMail, early, others: dissimilar, sinkId, catchAllId };
-  }
-
-  /** Mail to similar addresses that the account may see, because they belong to no other account. */
-  async function visibleMisses(misses: readonly NearMiss[]): Promise<NearMiss[]> {
-    const refused = misses.filter(({ outcome }) => outcome === 'refused').map(({ address }) => address);
-    const known = new Set(await refusedAmong(refused));
-    const seen: NearMiss[] = [];
-    for (const miss of misses) {
-      const isVisible = miss.outcome === 'received' || known.has(miss.address);
-      if (isVisible && (miss.inboxId !== null || (await isUsable(miss.address)))) seen.push(miss);
-    }
-    return seen;
-  }
-
-  async function refusedAmong(addresses: readonly string[]): Promise<string[]> {
-    if (addresses.length === 0) return [];
-    const page = { after: clientsAfter, limit: MAX_SHOWN, among: addresses.slice(0, MAX_COMPARED) };
-    return store.refusals.listAddresses(ownsAccount ? accountId : null, page, now);
-  }
-
-  /** Mail to this address that went to another inbox, because the sender authenticated for that inbox. */
-  async function capturedMail(concerning: readonly Refusal[]): Promise<OtherMail[]> {
-    if (!ownsAccount) return [];
-    const mails: OtherMail[] = [];
-    for (const { at, capturedBy } of concerning) {
-      if (at <= ownAfter || capturedBy?.accountId !== accountId) continue;
-      const { inboxId } = capturedBy;
-      const other = await store.inboxes.find(accountId, inboxId, now);
-      const isLive = other && other.expiresAt > now;
-      if (isLive) mails.push({ address: wanted, at, reason: 'same-recipient', inboxId });
-    }
-    return mails;
-  }
-
-  /** Mail to other addresses that may be intended for this inbox. None if there are more than MAX_OTHERS. */
-  async function guessesAmong(all: readonly OtherMail[]): Promise<OtherMail[]> {
-    if (all.length > MAX_OTHERS || !ownsAccount) return [];
-    const refused = all.filter(({ inboxId }) => inboxId === null).map(({ address }) => address);
-    const isKnowable = refused.length > 0 && (await isOnlyAccount());
-    const known = new Set(isKnowable ? await refusedAmong(refused) : []);
-    const guesses: OtherMail[] = [];
-    for (const one of all) {
-      const { inboxId, address, at } = one;
-      if (inboxId === null ? known.has(address) : await meets(inboxId, at)) guesses.push(one);
-    }
-    return guesses;
-  }
-
-  async function inboxesOf(mails: readonly (NearMiss | OtherMail)[]): Promise<Map<string, InboxRecord>> {
-    const named = new Map<string, InboxRecord>();
-    for (const { address, inboxId } of ownsAccount ? mails : []) {
-      const other = inboxId ?? (await store.inboxes.findTakers(address, now)).ofAddress?.inboxId;
-      const record = other ? await store.inboxes.find(accountId, other, now) : undefined;
-      if (record) named.set(inboxId ?? address, record);
-    }
-    return named;
-  }
-
-  /** Whether the account can use the domain, or the domain is similar to a shared one (a typing error). */
-  async function isUsable(address: string): Promise<boolean> {
-    const domain = domainOf(address);
-    const parent = domain.slice(domain.indexOf('.') + 1);
-    if (domains.some((one) => one === domain || one === parent || areDomainsAlike(one, domain))) return true;
-    return (await store.domains.list(accountId)).some((one) => one.domain === domain);
-  }
-
-  const concerning = await store.refusals.listConcerning(wanted, Math.min(ownAfter, clientsAfter), now);
-  const own = await ownRefusals(concerning);
-  const unnamed = await withoutRecipient(concerning);
-  const captured = await capturedMail(concerning);
-  const { nearMisses, early, others, sinkId, catchAllId } = await elsewhere();
-  const otherMail = [...captured, ...early].slice(0, MAX_OTHERS);
-  const failed = unnamed.failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
-  const found = [own, unnamed.refused, failed, nearMisses, otherMail].flat();
-  if (found.length === 0 && !hasArrived) otherMail.push(...(await guessesAmong(others)));
+/** Collects the evidence for a failed wait. All reads are bounded and use an index. */
+export async function evidenceOf(deps: EvidenceDeps, failed: Failed): Promise<Surroundings> {
+  const search = searchOf(deps, failed);
+  const { store, visits, inbox, now, ownAfter, clientsAfter } = search;
+  const after = Math.min(ownAfter, clientsAfter);
+  await deps.refusalsWritten();
+  const concerning = await store.refusals.listConcerning(inbox.address, after, now);
+  const own = await ownRefusals(search, concerning);
+  const unnamed = await withoutRecipient(search, concerning);
+  const captured = await capturedMail(search, concerning);
+  const { recipients, sinkId, catchAllId } = await elsewhere(search);
+  const nearMisses = newestOf(await nearMissesAmong(search, recipients));
+  const otherMail = [...captured, ...earlyMail(search, recipients)].slice(0, MAX_OTHERS);
+  const failures = unnamed.failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
+  const found = [own, unnamed.refused, failures, nearMisses, otherMail].flat();
+  if (found.length === 0 && !failed.hasArrived) otherMail.push(...(await guessesAmong(search, recipients)));
   return {
     refused: newestOf([...own, ...unnamed.refused]),
-    nearMisses: newestOf(nearMisses),
-    otherMail,
-    failedHandshakes: unnamed.failedHandshakes,
-    ...{ sinkId, catchAllId, inboxes: await inboxesOf([...nearMisses, ...otherMail]) },
-    leaver: (await visible(visits?.earlyLeavers(clientsAfter) ?? []))[0],
-    ...{ clientsAfter, lastClientAt: seesAllClients ? visits?.lastAt : undefined },
-    held: await store.outgoing.held(id, now),
+    ...{ nearMisses, otherMail, failedHandshakes: unnamed.failedHandshakes },
+    ...{ sinkId, catchAllId, inboxes: await inboxesOf(search, [...nearMisses, ...otherMail]) },
+    leaver: (await visible(search, visits?.earlyLeavers(clientsAfter) ?? []))[0],
+    ...{ clientsAfter, lastClientAt: deps.seesAllClients ? visits?.lastAt : undefined },
+    held: await store.outgoing.held(inbox.id, now),
   };
+}
+
+async function ownRefusals(search: Search, concerning: readonly Refusal[]): Promise<Refusal[]> {
+  const { store, inbox, now, ownAfter } = search;
+  const all =
+    inbox.kind === 'catch-all'
+      ? await store.refusals.listByDomain(inbox.domain, inbox.id, MAX_SHOWN, now)
+      : concerning.filter(({ address }) => address === inbox.address);
+  const newer = all.filter(({ at }) => at > ownAfter);
+  return newer.length > 0 && (await usableAmong(search, [inbox.address])).size > 0 ? newer : [];
+}
+
+/** Failed TLS handshakes, and refusals of MAIL and AUTH. None of them names a recipient. */
+async function withoutRecipient(search: Search, concerning: readonly Refusal[]) {
+  const { visits, clientsAfter } = search;
+  const unnamed = concerning.filter(({ address, at }) => address === NO_RECIPIENT && at > clientsAfter);
+  const shown = await visible(search, unnamed);
+  const hasCode = ({ reply }: Refusal): boolean => /^\d{3} /.test(reply);
+  const handshakes = shown
+    .filter((one) => !hasCode(one))
+    .map(({ at, remoteAddress, helo, reply }) => ({
+      ...{ at, remoteAddress, reason: reply },
+      hasRecovered: visits?.hasDeliveredSince({ remoteAddress, helo }, at) ?? false,
+    }));
+  return { refused: shown.filter(hasCode), failedHandshakes: newestOf(handshakes) };
+}
+
+/**
+ * SMTP clients that named no recipient cannot be assigned to an account. If there is only one account, that
+ * account sees all of them; otherwise a caller sees only clients with its own IP address.
+ */
+async function visible<T extends Pick<Peer, 'remoteAddress'>>(search: Search, clients: readonly T[]) {
+  const callers = clients.filter(({ remoteAddress }) => remoteAddress === search.remoteAddress);
+  return callers.length < clients.length && (await isOnlyAccount(search)) ? clients : callers;
+}
+
+const isOnlyAccount = async ({ ownsAccount, store }: Search): Promise<boolean> =>
+  ownsAccount && (await store.accounts.list(2)).length === 1;
+
+/** Mail to this address that went to another inbox, because the sender authenticated for that inbox. */
+async function capturedMail(search: Search, concerning: readonly Refusal[]): Promise<OtherMail[]> {
+  const { ownsAccount, store, inbox, now, ownAfter } = search;
+  const mails: OtherMail[] = [];
+  for (const { at, capturedBy } of ownsAccount ? concerning : []) {
+    if (at <= ownAfter || capturedBy?.accountId !== inbox.accountId) continue;
+    const { inboxId } = capturedBy;
+    const other = await store.inboxes.find(inbox.accountId, inboxId, now);
+    const isLive = other && other.expiresAt > now;
+    if (isLive) mails.push({ address: inbox.address, at, reason: 'same-recipient', inboxId });
+  }
+  return mails;
+}
+
+/** A recipient of mail that was refused, or that the sink or a catch-all inbox received. */
+interface Recipient extends Found {
+  outcome: NearMiss['outcome'];
+  /** Null for refused mail, and if the caller may not know the inbox. */
+  inboxId: string | null;
+}
+
+/** Recipients that are similar to this address or equal to it, and a few others of each kind. */
+async function elsewhere({ held, store, ownsAccount, inbox, now, sharedAfter }: Search) {
+  const { ofDomain, sink } = await store.inboxes.findTakers(inbox.address, now);
+  const ownId = (taker: typeof sink): string | null =>
+    taker && taker.inboxId !== inbox.id && taker.accountId === inbox.accountId && ownsAccount
+      ? taker.inboxId
+      : null;
+  const [sinkId, catchAllId] = [ownId(sink), ownId(ofDomain?.live)];
+  // Round to whole seconds, so that waits that end together share the reads.
+  const after = Math.floor(sharedAfter / SECOND_MS) * SECOND_MS;
+  const similar = (
+    lines: RecipientLines,
+    outcome: NearMiss['outcome'],
+    inboxId: string | null,
+  ): Recipient[] => findSimilar(lines, inbox, MAX_OTHERS + 1).map((one) => ({ ...one, outcome, inboxId }));
+  const received = async (taker: string, inboxId: string | null): Promise<Recipient[]> =>
+    similar(await held.store.messages.recipients(taker, after, now), 'received', inboxId);
+  const recipients = [
+    ...similar(await held.store.refusals.recent(after, now), 'refused', null),
+    ...(sink && sink.inboxId !== inbox.id ? await received(sink.inboxId, sinkId) : []),
+    ...(catchAllId === null ? [] : await received(catchAllId, catchAllId)),
+  ];
+  return { recipients, sinkId, catchAllId };
+}
+
+/** Mail to this address that another inbox received before this one was created. */
+function earlyMail({ inbox, sharedAfter }: Search, recipients: readonly Recipient[]): OtherMail[] {
+  const isEarly = ({ address, at, inboxId }: Recipient): boolean =>
+    address === inbox.address && inboxId !== null && at > sharedAfter && at <= inbox.createdAt;
+  return recipients
+    .filter(isEarly)
+    .map(({ address, at, inboxId }) => ({ address, at, reason: 'same-recipient', inboxId }));
+}
+
+/** Mail to similar addresses that the account may see, because they belong to no other account. */
+async function nearMissesAmong(search: Search, recipients: readonly Recipient[]): Promise<NearMiss[]> {
+  const misses = new Map<string, NearMiss>();
+  for (const { isSimilar, ...one } of recipients) {
+    if (!isSimilar || one.address === search.inbox.address || one.at <= search.clientsAfter) continue;
+    const key = `${one.outcome} ${one.address}`;
+    const { times, ...newest } = misses.get(key) ?? { ...one, times: 0 };
+    misses.set(key, { ...newest, times: times + 1 });
+  }
+  const all = [...misses.values()];
+  const refused = all.filter(({ outcome }) => outcome === 'refused').map(({ address }) => address);
+  const known = await refusedAmong(search, refused);
+  const left = all.filter(({ outcome, address }) => outcome === 'received' || known.has(address));
+  const unassigned = left.filter(({ inboxId }) => inboxId === null).map(({ address }) => address);
+  const usable = await usableAmong(search, unassigned);
+  return left.filter(({ inboxId, address }) => inboxId !== null || usable.has(address));
+}
+
+/** The newest of these addresses that were refused, except those of other accounts. */
+async function refusedAmong(search: Search, addresses: readonly string[]): Promise<ReadonlySet<string>> {
+  const { store, ownsAccount, inbox, now, clientsAfter } = search;
+  if (addresses.length === 0) return new Set();
+  const page = { after: clientsAfter, limit: MAX_SHOWN, among: addresses.slice(0, MAX_COMPARED) };
+  return new Set(await store.refusals.listAddresses(ownsAccount ? inbox.accountId : null, page, now));
+}
+
+/** Those on domains that the account can use or that are similar to a shared domain (a typing error). */
+async function usableAmong(search: Search, addresses: readonly string[]): Promise<ReadonlySet<string>> {
+  const { domains, store, inbox } = search;
+  const isShared = (domain: string): boolean => {
+    const parent = domain.slice(domain.indexOf('.') + 1);
+    return domains.some((one) => one === domain || one === parent || areDomainsAlike(one, domain));
+  };
+  const others = addresses.filter((address) => !isShared(domainOf(address)));
+  const own = others.length === 0 ? [] : await store.domains.list(inbox.accountId);
+  const unusable = others.filter((address) => !own.some(({ domain }) => domain === domainOf(address)));
+  return new Set(addresses.filter((address) => !unusable.includes(address)));
+}
+
+/** Mail to other addresses that may be intended for this inbox. None if there are more than MAX_OTHERS. */
+async function guessesAmong(search: Search, recipients: readonly Recipient[]): Promise<OtherMail[]> {
+  const others = recipients.filter(({ isSimilar, at }) => !isSimilar && at > search.clientsAfter);
+  if (others.length > MAX_OTHERS || !search.ownsAccount) return [];
+  const refused = others.filter(({ inboxId }) => inboxId === null).map(({ address }) => address);
+  const isKnowable = refused.length > 0 && (await isOnlyAccount(search));
+  const known = await refusedAmong(search, isKnowable ? refused : []);
+  const guesses: OtherMail[] = [];
+  for (const { address, at, outcome, inboxId } of others) {
+    const reason = outcome === 'refused' ? 'refused' : 'meets-conditions';
+    const isGuess = inboxId === null ? known.has(address) : await search.meets(inboxId, at);
+    if (isGuess) guesses.push({ address, at, reason, inboxId });
+  }
+  return guesses;
+}
+
+async function inboxesOf(
+  { ownsAccount, store, inbox, now }: Search,
+  mails: readonly (NearMiss | OtherMail)[],
+) {
+  const named = new Map<string, InboxRecord>();
+  for (const { address, inboxId } of ownsAccount ? mails : []) {
+    const other = inboxId ?? (await store.inboxes.findTakers(address, now)).ofAddress?.inboxId;
+    const record = other ? await store.inboxes.find(inbox.accountId, other, now) : undefined;
+    if (record) named.set(inboxId ?? address, record);
+  }
+  return named;
 }

@@ -14,11 +14,6 @@ import { likenessOf } from './closest.ts';
 import { type EvidenceDeps, evidenceOf, type Surroundings } from './evidence.ts';
 import type { Expectation, Explanation, Outcome, WaitedMessage } from './outcome.ts';
 
-interface ExplainDeps extends EvidenceDeps {
-  /** Resolves when all refusals from before the call are stored. */
-  refusalsWritten(): Promise<void>;
-}
-
 /** Larger messages are not returned in full: serializing them would block the event loop. */
 const MAX_FULL_MESSAGE_BYTES = 2 * 1024 * 1024;
 /** Maximum bytes of all messages that one response returns in full. */
@@ -31,6 +26,7 @@ const NO_EVIDENCE: Surroundings = {
   clientsAfter: 0,
   held: { count: 0, firstAt: null },
 };
+const NOT_SEARCHED = { evidence: NO_EVIDENCE, earlier: undefined, mostAlike: undefined };
 
 const STOPPING = 'The server is stopping. Repeat the wait with the cursor as since.';
 
@@ -39,7 +35,7 @@ const STOPPING = 'The server is stopping. Repeat the wait with the cursor as sin
  * @throws AppError `invalid_since`; `inbox_expired` or `not_found` if the inbox ends during the wait
  */
 export async function waitAndExplain(
-  deps: ExplainDeps,
+  deps: EvidenceDeps,
   inbox: InboxRecord,
   expectation: Expectation,
   signal: AbortSignal,
@@ -73,40 +69,28 @@ function untilOver(held: HeldDeps, scan: WaitScan, signal: AbortSignal): Promise
 }
 
 async function explain(
-  deps: ExplainDeps,
+  deps: EvidenceDeps,
   scan: WaitScan,
   messages: readonly WaitedMessage[],
   wasStopped: boolean,
 ): Promise<Explanation> {
-  const { inbox, expectation, from, begun } = scan;
-  const { match, count } = expectation;
-  const unexpected = count === 0 && messages.length > 0;
-  const reason = unexpected ? 'unexpected_message' : wasStopped ? 'server_stopping' : 'timeout';
-  const now = deps.held.clock.now();
-  const hasArrived = scan.seenCount + messages.length > 0;
-  const isTimeout = reason === 'timeout';
-  const meets = async (id: string, at: number): Promise<boolean> => {
-    const of = { id, accountId: inbox.accountId };
-    return (await newestMatch(deps.held, of, match, { after: at - 1, before: at + 1 })) !== undefined;
-  };
-  if (isTimeout) await deps.refusalsWritten();
-  const failed = { inbox, from, begun, now, hasArrived, meets };
-  const evidence = isTimeout ? await evidenceOf(deps, failed) : NO_EVIDENCE;
-  const earlier = isTimeout ? await matchBefore(deps.held, scan) : undefined;
+  const { store, clock } = deps.held;
+  const { inbox, expectation, from, begun, isComplete, commonFailed } = scan;
+  const isUnexpected = expectation.count === 0 && messages.length > 0;
+  const reason = isUnexpected ? 'unexpected_message' : wasStopped ? 'server_stopping' : 'timeout';
+  const now = clock.now();
+  const { evidence, earlier, mostAlike } =
+    reason === 'timeout' ? await searched(deps, scan, now) : NOT_SEARCHED;
   // Check last which messages were deleted, so that the explanation contains nothing of them.
-  const mostAlike = isTimeout ? scan.closest() : undefined;
   const named = [mostAlike?.message, earlier].filter((message) => message !== undefined);
-  const newest = scan.seen;
-  const shown = [...newest.map(({ message }) => message), ...named];
-  const gone = new Set(await goneOf(deps.held.store, shown, now));
-  const seen = newest.filter(({ message }) => !gone.has(message.id)).toReversed();
-  const seenCount = scan.seenCount - (newest.length - seen.length);
+  const gone = await goneOf(store, [...scan.seen.map(({ message }) => message), ...named], now);
+  const seen = scan.seen.filter(({ message }) => !gone.has(message.id)).toReversed();
+  const seenCount = scan.seenCount - (scan.seen.length - seen.length);
   const closest = mostAlike && !gone.has(mostAlike.message.id) ? mostAlike : undefined;
   const facts: Facts = {
-    ...{ expectation, inbox, from, begun, now, seenCount, evidence },
-    ...{ isComplete: scan.isComplete, commonFailed: scan.commonFailed },
+    ...{ expectation, inbox, from, begun, now, seenCount, evidence, isComplete, commonFailed },
     closest: seenCount === 1 ? seen[0] : closest,
-    matched: messages.map(({ message }) => message),
+    matched: scan.matched,
     earlier: earlier && !gone.has(earlier.id) ? earlier : undefined,
   };
   const { refused, nearMisses, otherMail, failedHandshakes } = evidence;
@@ -117,6 +101,21 @@ async function explain(
     ...{ reason, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes, causes },
     ...{ summary: summary('text'), plainSummary: summary('plain') },
   };
+}
+
+/** What explains a wait whose time is over, beside the messages that it has checked. */
+async function searched(deps: EvidenceDeps, scan: WaitScan, now: number) {
+  const { inbox, from, begun, seenCount, matched } = scan;
+  const meets = async (id: string, at: number): Promise<boolean> => {
+    const [other, times] = [
+      { id, accountId: inbox.accountId },
+      { after: at - 1, before: at + 1 },
+    ];
+    return (await newestMatch(deps.held, other, scan.expectation.match, times)) !== undefined;
+  };
+  const hasArrived = seenCount + matched.length > 0;
+  const evidence = await evidenceOf(deps, { inbox, from, begun, now, hasArrived, meets });
+  return { evidence, earlier: await matchBefore(deps.held, scan), mostAlike: scan.closest() };
 }
 
 /** The newest match before `since`. A wait often fails because its `since` is later than the message. */
@@ -156,10 +155,10 @@ async function readInFull(
 
 async function goneOf(store: HeldDeps['store'], messages: readonly MessageRecord[], now: number) {
   const [first] = messages;
-  if (!first) return [];
-  const ids = messages.map(({ id }) => id);
-  const left = new Set(await store.messages.existing(first.inboxId, ids, now));
-  return ids.filter((id) => !left.has(id));
+  const gone = new Set(messages.map(({ id }) => id));
+  if (!first) return gone;
+  for (const id of await store.messages.existing(first.inboxId, [...gone], now)) gone.delete(id);
+  return gone;
 }
 
 /** Messages that are checked before yielding to the event loop. They take a millisecond or two. */

@@ -64,6 +64,11 @@ function countBits(bits: number): number {
   return count;
 }
 
+function bitOf(code: number): number {
+  const letter = (code | CASE) - SMALL_A;
+  return letter >= 0 && letter < 26 ? 1 << letter : 0;
+}
+
 /**
  * The recipients of many mails, with an index: for each local part (without its tag) its line and its letters, a
  * bit set of a to z. It compares characters of the JSON text, because parsing thousands of lines would take
@@ -100,10 +105,7 @@ export class RecipientLines {
       if (isInLocal && (code === QUOTE || code === AT || code === PLUS)) {
         this.#add(line, bits);
         isInLocal = false;
-      } else if (isInLocal) {
-        const letter = (code | CASE) - SMALL_A;
-        if (letter >= 0 && letter < 26) bits |= 1 << letter;
-      }
+      } else if (isInLocal) bits |= bitOf(code);
       if (code !== QUOTE) continue;
       isInString = !isInString;
       [isInLocal, bits] = [isInString, 0];
@@ -119,19 +121,21 @@ export class RecipientLines {
 /** Addresses that need no parser: the inbox address is their lower case without the tag. */
 const PLAIN = /^([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?:\+[a-z0-9._+-]*)?(@[a-z0-9.-]+)$/i;
 
-function inboxAddressOf(path: string): string | undefined {
+function inboxAddressOf(path: string): string {
   const plain = PLAIN.exec(path);
   if (plain) return `${plain[1]}${plain[2]}`.toLowerCase();
   const parsed = parseAddress(path, { smtputf8: true });
-  return parsed && inboxAddress(parsed);
+  return parsed ? inboxAddress(parsed) : path.toLowerCase();
 }
 
-/** A recipient of a mail. `address` is undefined if it is not similar to the wanted address. */
+/** A recipient of a mail. */
 export interface Found {
   /** Epoch milliseconds. */
   at: number;
-  path: string;
-  address: string | undefined;
+  /** In lower case and without the tag. */
+  address: string;
+  /** Whether it is similar to the wanted address or equal to it. */
+  isSimilar: boolean;
 }
 
 /** Finds recipients similar to `wanted`, and the first `maxOthers` other ones. */
@@ -155,9 +159,8 @@ export function findSimilar(recipients: RecipientLines, wanted: WantedAddress, m
     const paths: string | string[] = JSON.parse(text.slice(space + 1, unparsed));
     for (const path of [paths].flat()) {
       const address = inboxAddressOf(path);
-      const isSimilar = address && (address === wanted.address || isNearMiss(address, wanted));
-      if (isSimilar || others++ < maxOthers)
-        found.push({ at, path, address: isSimilar ? address : undefined });
+      const isSimilar = address === wanted.address || isNearMiss(address, wanted);
+      if (isSimilar || others++ < maxOthers) found.push({ at, address, isSimilar });
     }
   }
   return found;

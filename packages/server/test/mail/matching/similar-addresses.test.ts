@@ -67,7 +67,7 @@ describe('findSimilar', () => {
       const expected = mails.flatMap((paths, at) =>
         paths.flatMap((path) => {
           const address = inboxAddress(parse(path) ?? parsed);
-          return address === wanted || areAlike(address, wanted) ? { at, path, address } : [];
+          return address === wanted || areAlike(address, wanted) ? { at, address, isSimilar: true } : [];
         }),
       );
       const { domain } = parsed;
