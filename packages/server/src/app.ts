@@ -87,30 +87,8 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
 
   return {
     async start(onFirstKey) {
-      const has = (role: Config['roles'][number]) => config.roles.includes(role);
       try {
-        const [parts] = await Promise.all([
-          openParts({ config, overrides, clock, log, opened }, onFirstKey),
-          // Load the modules of the servers while a thread opens the database.
-          has('http') && import('./http/server.ts'),
-          has('smtp') && import('./smtp/server.ts'),
-        ]);
-        const smtp = has('smtp') ? await startSmtp(parts) : null;
-        const http = has('http') ? await startHttp(parts, smtp) : null;
-        const pop3 = http && config.pop3Port !== null ? await startPop3(parts, http) : null;
-        for (const listener of [smtp, pop3]) if (listener) certificates.push(listener.server.certificate);
-        if (has('worker')) await startWorker(parts);
-        const metrics = await startMetrics(parts, smtp, http);
-        giveBackMemoryLater();
-        parts.parsing.warmUp();
-        return {
-          http: http?.endpoint ?? null,
-          smtp: smtp?.endpoint ?? null,
-          pop3: pop3?.endpoint ?? null,
-          metrics,
-          firstStart: parts.firstStart,
-          makeSignInCode: () => parts.signInCodes.make(parts.firstStart.account.id),
-        };
+        return await startParts({ config, overrides, clock, log, opened, certificates }, onFirstKey);
       } catch (error) {
         await opened.closeAll();
         throw error;
@@ -138,10 +116,38 @@ interface Given {
   clock: Clock;
   log: Logger;
   opened: Opened;
+  certificates: Certificate[];
 }
 type Parts = Awaited<ReturnType<typeof openParts>>;
 type Smtp = Awaited<ReturnType<typeof startSmtp>>;
 type Http = Awaited<ReturnType<typeof startHttp>>;
+
+async function startParts(given: Given, onFirstKey?: (key: string) => void): Promise<RunningApp> {
+  const { roles, pop3Port } = given.config;
+  const [hasHttp, hasSmtp] = [roles.includes('http'), roles.includes('smtp')];
+  const [parts] = await Promise.all([
+    openParts(given, onFirstKey),
+    // Load the modules of the servers while a thread opens the database.
+    hasHttp && import('./http/server.ts'),
+    hasSmtp && import('./smtp/server.ts'),
+  ]);
+  const smtp = hasSmtp ? await startSmtp(parts) : null;
+  const http = hasHttp ? await startHttp(parts, smtp) : null;
+  const pop3 = http && pop3Port !== null ? await startPop3(parts, http) : null;
+  if (roles.includes('worker')) await startWorker(parts);
+  const metrics = await startMetrics(parts, smtp, http);
+  giveBackMemoryLater();
+  parts.parsing.warmUp();
+  const { firstStart, signInCodes } = parts;
+  return {
+    http: http?.endpoint ?? null,
+    smtp: smtp?.endpoint ?? null,
+    pop3,
+    metrics,
+    firstStart,
+    makeSignInCode: () => signInCodes.make(firstStart.account.id),
+  };
+}
 
 async function openParts(given: Given, onFirstKey?: (key: string) => void) {
   const { config, overrides, clock, log, opened } = given;
@@ -285,6 +291,7 @@ async function startSmtp(parts: Parts) {
   });
   opened.addListener(server);
   const ports = await listening('smtp', config, server.start());
+  parts.certificates.push(server.certificate);
   return { server, endpoint: { host: config.smtpHost, ...ports } };
 }
 
@@ -320,20 +327,18 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
     devAccountId: hasDevKey(config) || config.devKey === 'open' ? parts.firstStart.account.id : undefined,
   });
   opened.addListener(server);
-  const rechecking = new AbortController();
-  opened.onClose(async () => rechecking.abort());
-  void repeat(clock, RECHECK_EVERY_MS, rechecking.signal, () =>
+  const recheck = (): Promise<void> =>
     server.built.held
       .recheck()
-      .catch((err) => log.warn({ err }, 'The keys of held requests could not be checked')),
-  );
+      .catch((err) => log.warn({ err }, 'The keys of held requests could not be checked'));
+  opened.onClose(repeat(clock, RECHECK_EVERY_MS, recheck));
   const { port } = await listening('http', config, server.start());
   const url = config.publicUrl ?? urlOf(config.httpHost, port);
   return { server, endpoint: { url, consoleUrl: config.console === 'on' ? `${url}/` : null } };
 }
 
 async function startPop3(parts: Parts, http: Http) {
-  const { config, opened } = parts;
+  const { config, opened, certificates } = parts;
   const { createPop3Server } = await import('./http/routes/pop3.ts');
   const server = createPop3Server(config, {
     ...parts,
@@ -342,7 +347,8 @@ async function startPop3(parts: Parts, http: Http) {
   });
   opened.addListener(server);
   const { port } = await listening('pop3', config, server.start());
-  return { server, endpoint: { host: config.smtpHost, port } };
+  certificates.push(server.certificate);
+  return { host: config.smtpHost, port };
 }
 
 async function startWorker(parts: Parts): Promise<void> {
@@ -424,7 +430,7 @@ type Opened = ReturnType<typeof createOpened>;
 /** The open parts. Each is added as soon as it is open, so that a failed start closes all of them. */
 function createOpened(log: Logger) {
   const closers: (() => Promise<void>)[] = [];
-  const listeners: { stop(deadlineMs: number): Promise<void> }[] = [];
+  const listeners: { stop(graceMs: number): Promise<void> }[] = [];
   const close = (part: () => Promise<void>): Promise<void> =>
     part().catch((err) => log.error({ err }, 'A part did not stop cleanly'));
   return {

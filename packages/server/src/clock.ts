@@ -41,17 +41,21 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Calls `work` repeatedly, `ms` milliseconds after the last call ended, and once more when the signal aborts. */
-export async function repeat(
-  clock: Pick<Clock, 'sleep'>,
-  ms: number,
-  signal: AbortSignal,
-  work: () => Promise<void>,
-): Promise<void> {
-  while (!signal.aborted) {
-    await clock.sleep(ms, signal);
-    await work();
-  }
+/** Calls `work` repeatedly, `ms` milliseconds after the last call ended. @returns a function that ends this */
+export function repeat(clock: Pick<Clock, 'sleep'>, ms: number, work: () => Promise<void>) {
+  const stopping = new AbortController();
+  const run = async (): Promise<void> => {
+    await clock.sleep(ms, stopping.signal);
+    while (!stopping.signal.aborted) {
+      await work();
+      await clock.sleep(ms, stopping.signal);
+    }
+  };
+  const running = run();
+  return (): Promise<void> => {
+    stopping.abort();
+    return running;
+  };
 }
 
 /** Resolves when `work` has ended, at the latest after `ms` milliseconds. */

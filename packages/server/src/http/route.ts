@@ -51,19 +51,16 @@ export function routesOf(app: App, tag: string) {
   ): void => {
     const { access, free, accepts, errors, bodyLimit, onRequest, handler, ...schema } = operation;
     const [method = '', url = ''] = endpoint.split(' ');
-    const success = Number(Object.keys(schema.response)[0]);
+    const status = Number(Object.keys(schema.response)[0]);
     const add = (scope: App) =>
       scope.route({
         method,
         url,
-        config: { access, free, accepts, errors },
+        config: { access, free, accepts, errors, status },
         schema: { tags: [tag], ...schema } as Inputs<Params, Query, Headers, Body>,
         ...(bodyLimit && { bodyLimit }),
         ...(onRequest && { onRequest }),
-        handler(request, reply) {
-          reply.statusCode = success;
-          return handler.call(this, request, reply);
-        },
+        handler,
       });
     if (accepts) withStreams(app, accepts, add);
     else add(app);

@@ -61,14 +61,14 @@ export async function createHttpServer(options: Config, deps: HttpDeps) {
       for (const server of [app.server, second]) server?.on('error', report);
       return { port };
     },
-    /** Stops listening, ends held requests, and gives others `deadlineMs` to finish. May be called before start(). */
-    async stop(deadlineMs: number): Promise<void> {
+    /** Stops listening, ends held requests, and gives others `graceMs` to finish. May be called before start(). */
+    async stop(graceMs: number): Promise<void> {
       held.release();
       second?.close();
       const closed = app.close();
       // After the last response, the open connections have no complete request, and would only delay the end.
       void listener.answered().then(() => app.server.closeAllConnections());
-      await endOf(closed, deadlineMs, deps.clock);
+      await endOf(closed, graceMs, deps.clock);
       app.server.closeAllConnections();
       await closed;
     },

@@ -21,20 +21,24 @@ import { created, empty, json } from '../http/openapi/responses.ts';
 import { labelsOf, readPage } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime } from '../http/response/time.ts';
-import { routesOf } from '../http/route.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { quoted } from '../text/nearest.ts';
 import { addressOf, anyAddress, onFreeAddress, servedDomain } from './address-parameters.ts';
 import { createInbox, lifetime, repeatableRequest, toInbox } from './new-inbox.ts';
-import type { InboxRecord } from './records.ts';
-import { assertNoSink, liveInbox, throwEnded } from './records.ts';
+import { assertNoSink, type InboxRecord, liveInbox, throwEnded } from './records.ts';
 
 const ADDRESS_HOLD_MS = 10 * MINUTE_MS;
 
 export function inboxRoutes(app: App, context: RouteContext): void {
-  const { options, deps } = context;
-  const { store, clock, plans, events } = deps;
   const route = routesOf(app, 'Inboxes');
+  creationRoute(route, context);
+  collectionRoutes(route, context);
+  inboxRoute(route, context);
+  endingRoutes(route, context);
+  addressRoute(routesOf(app, 'Addresses'), context);
+}
 
+function creationRoute(route: AddRoute, context: RouteContext): void {
   route('POST /v1/inboxes', {
     access: 'account:write',
     errors: [
@@ -59,6 +63,10 @@ export function inboxRoutes(app: App, context: RouteContext): void {
       return inbox;
     },
   });
+}
+
+function collectionRoutes(route: AddRoute, { options, deps }: RouteContext): void {
+  const { store, clock, plans, events } = deps;
 
   route('GET /v1/inboxes', {
     access: 'account:read',
@@ -107,6 +115,10 @@ export function inboxRoutes(app: App, context: RouteContext): void {
       return { deleted: ids.length };
     },
   });
+}
+
+function inboxRoute(route: AddRoute, { options, deps }: RouteContext): void {
+  const { clock, plans } = deps;
 
   route('GET /v1/inboxes/:id', {
     access: 'inbox:read',
@@ -145,6 +157,10 @@ export function inboxRoutes(app: App, context: RouteContext): void {
       return toInbox(liveInbox(changed, clock.now(), inbox.id), plan, options.domains);
     },
   });
+}
+
+function endingRoutes(route: AddRoute, { options, deps }: RouteContext): void {
+  const { store, clock, events } = deps;
 
   route('POST /v1/inboxes/:id/expire', {
     access: 'inbox:write',
@@ -182,8 +198,10 @@ export function inboxRoutes(app: App, context: RouteContext): void {
       events.publishInboxChange(inbox.id);
     },
   });
+}
 
-  routesOf(app, 'Addresses')('POST /v1/addresses/generate', {
+function addressRoute(route: AddRoute, { options, deps: { store, clock } }: RouteContext): void {
+  route('POST /v1/addresses/generate', {
     access: 'account:write',
     operationId: 'generateAddress',
     summary: 'Generate a free address',
@@ -193,11 +211,8 @@ export function inboxRoutes(app: App, context: RouteContext): void {
     response: { 200: json(GeneratedAddress, 'The address.') },
     handler: async (request) => {
       const { account } = keyCaller(request);
-      const domain = await servedDomain(request.body.domain, {
-        accountId: account.id,
-        configured: options.domains,
-        owned: store.domains,
-      });
+      const domains = { accountId: account.id, configured: options.domains, owned: store.domains };
+      const domain = await servedDomain(request.body.domain, domains);
       const now = clock.now();
       const heldUntil = now + ADDRESS_HOLD_MS;
       const parts = await onFreeAddress(anyAddress(domain), async (free) => {

@@ -74,11 +74,8 @@ export async function createInbox(
     throw invalidField('/labels/mayfly', message);
   }
   const ttlMinutes = lifetimeOfNew(body, plan, account.plan);
-  const wanted = await wantedAddress(body, {
-    accountId: account.id,
-    configured: options.domains,
-    owned: store.domains,
-  });
+  const domains = { accountId: account.id, configured: options.domains, owned: store.domains };
+  const wanted = await wantedAddress(body, domains);
   const token = repeat ? repeat.readToken(repeat.stored.nonce) : newCredential('mft');
   const webhook = body.webhookUrl === undefined ? null : await newWebhooks.make(account, body.webhookUrl);
   const now = clock.now();

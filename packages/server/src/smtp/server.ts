@@ -329,7 +329,7 @@ export class ConnectionServer<C extends ServedConnection> {
   readonly #config: Config;
   readonly #deps: ServerDeps;
   readonly #listeners: Server[] = [];
-  readonly #stopping = new AbortController();
+  readonly #stopWatching: () => Promise<void>;
 
   /** @throws Error if the configured certificate cannot be used */
   constructor(protocol: string, config: Config, deps: ServerDeps) {
@@ -345,7 +345,7 @@ export class ConnectionServer<C extends ServedConnection> {
     this.#protocol = protocol;
     this.#config = config;
     this.#deps = deps;
-    void repeat(clock, SECOND_MS, this.#stopping.signal, async () => {
+    this.#stopWatching = repeat(clock, SECOND_MS, async () => {
       for (const connection of this.open) connection.watch(clock.monotonic());
     });
   }
@@ -371,13 +371,13 @@ export class ConnectionServer<C extends ServedConnection> {
     return (listener.address() as AddressInfo).port;
   }
 
-  /** Gives connections `deadlineMs` to finish, then ends them. May be called twice, and after a failed `listen`. */
-  async stop(deadlineMs: number): Promise<void> {
-    this.#stopping.abort();
+  /** Gives connections `graceMs` to finish, then ends them. May be called twice, and after a failed `listen`. */
+  async stop(graceMs: number): Promise<void> {
+    void this.#stopWatching();
     const closed = this.#listeners.map((listener) => new Promise((resolve) => listener.close(resolve)));
     for (const connection of this.open) connection.leave();
     const allGone = new AbortController();
-    const late = this.#deps.clock.sleep(deadlineMs, allGone.signal).then(() => {
+    const late = this.#deps.clock.sleep(graceMs, allGone.signal).then(() => {
       for (const connection of this.open) connection.cut();
     });
     await Promise.all(closed);
@@ -408,7 +408,7 @@ export function createSmtpServer(config: Config, deps: SmtpServerDeps) {
       const { smtpsPort } = config;
       return { port, tlsPort: smtpsPort === null ? null : await server.listen(smtpsPort, accept(true)) };
     },
-    /** Waits up to `deadlineMs` for messages in transit; other sessions get 421. Idempotent. */
-    stop: (deadlineMs: number) => server.stop(deadlineMs),
+    /** Waits up to `graceMs` for messages in transit; other sessions get 421. Idempotent. */
+    stop: (graceMs: number) => server.stop(graceMs),
   };
 }

@@ -89,9 +89,8 @@ export class UsageMeter {
   /** By account id: the current month, and earlier ones whose counts are not fully reported. */
   readonly #accounts = new Map<string, AccountMonth[]>();
   readonly #keyUses = new Map<string, number>();
-  readonly #stopping = new AbortController();
   #unreported: UsageReport[] = [];
-  #loop: Promise<void> = Promise.resolve();
+  #stopReports: () => Promise<void> = async () => undefined;
 
   constructor({ store, clock, log }: UsageDeps) {
     this.#store = store;
@@ -142,13 +141,12 @@ export class UsageMeter {
   }
 
   start(): void {
-    this.#loop = repeat(this.#clock, REPORT_EVERY_MS, this.#stopping.signal, () => this.report());
+    this.#stopReports = repeat(this.#clock, REPORT_EVERY_MS, () => this.report());
   }
 
   /** Returns all unspent requests to the store. Nothing may be charged afterwards. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#loop;
+    await this.#stopReports();
     await Promise.allSettled([...this.#accounts.values()].flat().map(({ leasing }) => leasing));
     await this.report(true);
   }

@@ -111,7 +111,7 @@ export interface TestHttp extends Accounts {
    * @param plan of both, by default the plan that the server was started with
    */
   newAccounts(plan?: string): Promise<TestHttp>;
-  stop(deadlineMs?: number): Promise<void>;
+  stop(graceMs?: number): Promise<void>;
 }
 
 /**
@@ -241,8 +241,8 @@ export async function startHttp(
         const reading = { ...parsed, authentication: null, trail: '' };
         return commit({ ...newMail(inbox, owner, {}), reading, raw });
       },
-      async stop(deadlineMs = 5_000) {
-        await server.stop(deadlineMs);
+      async stop(graceMs = 5_000) {
+        await server.stop(graceMs);
         await store.close();
         rmSync(folder, { recursive: true, force: true });
       },

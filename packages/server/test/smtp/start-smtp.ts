@@ -158,7 +158,7 @@ export interface StartedSmtp {
   /** Every error in the log. */
   logged: string[];
   certificate: Certificate;
-  stop(deadlineMs?: number): Promise<void>;
+  stop(graceMs?: number): Promise<void>;
 }
 
 export interface SmtpTestOptions extends Partial<Config> {
@@ -206,7 +206,7 @@ export async function startSmtp(
     metrics,
     logged,
     certificate: server.certificate,
-    stop: (deadlineMs = 1000) => server.stop(deadlineMs),
+    stop: (graceMs = 1000) => server.stop(graceMs),
   };
 }
 

@@ -84,22 +84,20 @@ export async function divideByLiveNodes(
   { store, clock, log }: { store: Pick<Store, 'nodes'>; clock: Clock; log: Logger },
 ): Promise<() => Promise<void>> {
   const id = newSessionId();
-  const stopping = new AbortController();
   const report = oncePerMinute(clock, (err, count) =>
     log.warn({ err, count }, 'The number of servers could not be read; rates stay divided as before'),
   );
   const beat = async (): Promise<void> => {
     try {
-      if (!stopping.signal.aborted) rate.divideBy(await store.nodes.beat(id, clock.now()));
+      rate.divideBy(await store.nodes.beat(id, clock.now()));
     } catch (error) {
       report(toError(error));
     }
   };
   await beat();
-  const loop = repeat(clock, BEAT_EVERY_MS, stopping.signal, beat);
+  const stop = repeat(clock, BEAT_EVERY_MS, beat);
   return async () => {
-    stopping.abort();
-    await loop;
+    await stop();
     await store.nodes.leave(id, clock.now()).catch((err) => {
       log.warn({ err }, 'The other servers learn late that this one has stopped');
     });

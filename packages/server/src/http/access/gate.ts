@@ -118,6 +118,7 @@ export function guardRequests(
     if (answerCors(request, reply)) return;
     check(request).then((caller) => {
       request.caller = caller;
+      reply.statusCode = request.routeOptions.config.status ?? 200;
       done();
     }, done);
   });
@@ -191,7 +192,7 @@ export function finishResponses(app: App, { admission, held }: RouteContext): vo
       admission.settle(admitted, reply.statusCode);
       reply.headers(admission.headers(admitted));
     }
-    if (held.released) reply.header('connection', 'close');
+    if (held.isReleased) reply.header('connection', 'close');
     if (request.caller === null) dropBody(request);
     done();
   });

@@ -63,6 +63,8 @@ declare module 'fastify' {
     free?: boolean | undefined;
     accepts?: readonly string[] | undefined;
     errors?: readonly ProblemCode[] | undefined;
+    /** Status of a successful response; default: 200. */
+    status?: number;
   }
   interface FastifyRequest {
     caller: Caller | null;

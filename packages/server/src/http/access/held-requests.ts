@@ -18,7 +18,8 @@ export class HeldRequests {
   readonly #deps: { store: Pick<Store, 'accounts'> };
   readonly #held = new Set<Held>();
   readonly #byAccount = new Map<string, number>();
-  #released = false;
+  /** Set when the server stops. */
+  isReleased = false;
 
   constructor(guard: Pick<Guard, 'check'>, deps: { store: Pick<Store, 'accounts'> }) {
     this.#guard = guard;
@@ -27,10 +28,6 @@ export class HeldRequests {
 
   get count(): number {
     return this.#held.size;
-  }
-
-  get released(): boolean {
-    return this.#released;
   }
 
   /**
@@ -46,7 +43,7 @@ export class HeldRequests {
     const asking = caller?.key ? { authorization: headers.authorization, session } : null;
     const one: Held = { controller, accountId, asking };
     const end = () => controller.abort(clientGone());
-    if (this.#released) controller.abort(serverStopping());
+    if (this.isReleased) controller.abort(serverStopping());
     this.#held.add(one);
     reply.raw.once('close', end);
     try {
@@ -74,7 +71,7 @@ export class HeldRequests {
   }
 
   release(): void {
-    this.#released = true;
+    this.isReleased = true;
     for (const { controller } of this.#held) controller.abort(serverStopping());
   }
 

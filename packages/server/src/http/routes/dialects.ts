@@ -98,9 +98,27 @@ function eventsRoute(
   });
 }
 
-/** Serves the API of an imitated program. Calls Mayfly's own API within this process. */
+/** An API client that calls Mayfly's own API within this process, with the credential and address of a request. */
+const apiOf = (app: App, context: RouteContext, request: FastifyRequest): Api =>
+  new Api(async ({ method, path, body, type, signal }) => {
+    const { statusCode, headers, rawPayload } = await app.inject({
+      method: method as 'GET',
+      url: path,
+      headers: {
+        authorization: authorizationOf(request, context),
+        host: request.headers.host ?? 'localhost',
+        [DIALECT_HEADER]: context.dialectSecret,
+        ...(type !== undefined && { 'content-type': type }),
+      },
+      remoteAddress: request.ip,
+      ...(signal && { signal }),
+      ...(body !== undefined && { payload: Buffer.from(body) }),
+    });
+    return { status: statusCode, headers: headers as Record<string, string>, body: rawPayload };
+  });
+
+/** Serves the API of an imitated program. */
 export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit' | 'mailhog'): void {
-  const { deps } = context;
   let sending = 0;
 
   const admit = async (request: FastifyRequest): Promise<void> => {
@@ -117,34 +135,14 @@ export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit
   };
 
   const changes = createChanges();
-  /** Returns a mailbox that calls Mayfly's own API with the credential and the IP address of the caller. */
   const mailboxOf = (request: FastifyRequest): [Mailbox, Owner] => {
     const { account, key, inbox } = callerOf(request);
-    const api = new Api(async ({ method, path, body, type, signal }) => {
-      const { statusCode, headers, rawPayload } = await app.inject({
-        method: method as 'GET',
-        url: path,
-        headers: {
-          authorization: authorizationOf(request, context),
-          host: request.headers.host ?? 'localhost',
-          [DIALECT_HEADER]: context.dialectSecret,
-          ...(type !== undefined && { 'content-type': type }),
-        },
-        remoteAddress: request.ip,
-        ...(signal && { signal }),
-        ...(body !== undefined && { payload: Buffer.from(body) }),
-      });
-      return { status: statusCode, headers: headers as Record<string, string>, body: rawPayload };
-    });
     const owner = { accountId: account.id, inboxId: key ? undefined : inbox?.id };
+    const api = apiOf(app, context, request);
     return [new Mailbox(api, owner.inboxId, (change) => changes.publish(owner, change)), owner];
   };
 
-  const answer = async (
-    route: Route,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<FastifyReply> => {
+  const answer = async (route: Route, request: FastifyRequest, reply: FastifyReply) => {
     const [mailbox] = mailboxOf(request);
     const made = await route.answer({
       path: request.params as Record<string, string>,
@@ -160,7 +158,7 @@ export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit
   const follow = (socket: WebSocket, request: FastifyRequest): void => {
     const [mailbox, owner] = mailboxOf(request);
     sendEvents(socket, mailbox, (listener) => changes.subscribe(owner, listener)).catch((err) => {
-      deps.log.error({ requestId: request.id, err }, 'Events were not sent any further');
+      context.deps.log.error({ requestId: request.id, err }, 'Events were not sent any further');
     });
   };
 

@@ -134,10 +134,10 @@ export function createPop3Server(config: Config, { built, hostname, findInbox, c
     async start(): Promise<{ port: number }> {
       return { port: await server.listen(config.pop3Port ?? 0, accept) };
     },
-    /** Gives a current reply `deadlineMs` to finish. May be called twice, and before `start`. */
-    stop(deadlineMs: number): Promise<void> {
+    /** Gives a current reply `graceMs` to finish. May be called twice, and before `start`. */
+    stop(graceMs: number): Promise<void> {
       stopping.abort();
-      return server.stop(deadlineMs);
+      return server.stop(graceMs);
     },
   };
 }

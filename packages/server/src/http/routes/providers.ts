@@ -7,7 +7,7 @@ import { Disconnected, toRefused } from '../../inbound/mailroom.ts';
 import { findSettings } from '../../providers/settings.ts';
 import { callerOf } from '../access/guard.ts';
 import { admitTranslated, sendTranslated } from '../access/translated.ts';
-import type { App, RouteContext } from '../context.ts';
+import type { App, HttpDeps, RouteContext } from '../context.ts';
 import { withStreams } from '../request/inputs.ts';
 import { unknownPath } from '../request/paths.ts';
 import { INTERNAL_ERROR, toAppError } from '../response/problems.ts';
@@ -23,21 +23,20 @@ const NO_CREDENTIAL =
 const baseAdvice = ({ name }: Provider): string =>
   `Check the base URL of the client: nearly all need one that ends with "/providers/${name}", without a slash (docs/providers.md).`;
 
-interface Found {
-  route: Route;
-  path: Record<string, string>;
+interface Imitated {
+  provider: Provider;
+  routes: [RegExp, Route][];
 }
 
 function createFind() {
-  let loaded: Promise<Map<string, { provider: Provider; routes: [RegExp, Route][] }>> | undefined;
+  let loaded: Promise<Map<string, Imitated>> | undefined;
   const load = async () => {
     const { PROVIDERS } = await import('@mayfly/providers');
-    return new Map(
-      PROVIDERS.map((provider) => {
-        const routes = provider.routes.map((route): [RegExp, Route] => [patternOf(route.url), route]);
-        return [provider.name as string, { provider, routes }];
-      }),
-    );
+    const all = PROVIDERS.map((provider): [string, Imitated] => {
+      const routes = provider.routes.map((route): [RegExp, Route] => [patternOf(route.url), route]);
+      return [provider.name, { provider, routes }];
+    });
+    return new Map(all);
   };
   /** @throws AppError `not_found` for an unknown provider */
   return async ({ params, url }: Pick<FastifyRequest, 'params' | 'url'>) => {
@@ -53,11 +52,15 @@ const patternOf = (url: string): RegExp =>
 
 const pathIn = (url: string): string => url.replace(PREFIX, '').split('?', 1)[0] || '/';
 
-function match(routes: readonly [RegExp, Route][], method: string, path: string): Found | undefined {
+const bodyOf = ({ body }: FastifyRequest) => body as Readable | undefined;
+
+const isFile = ({ method, url }: FastifyRequest): boolean => method === 'GET' && FILES.test(pathIn(url));
+
+function match(routes: readonly [RegExp, Route][], { method, url }: FastifyRequest) {
   for (const [pattern, route] of routes) {
-    const groups = route.method === method ? pattern.exec(path) : null;
-    if (!groups) continue;
-    const parameters = Object.entries(groups.groups ?? {});
+    const found = route.method === method ? pattern.exec(pathIn(url)) : null;
+    if (!found) continue;
+    const parameters = Object.entries(found.groups ?? {});
     return { route, path: Object.fromEntries(parameters.map(([name, value]) => [name, decoded(value)])) };
   }
   return undefined;
@@ -74,92 +77,96 @@ function decoded(value: string): string {
 const headersOf = ({ headers }: FastifyRequest): Record<string, string | undefined> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]));
 
+/** Returns a public file, such as the certificate with which an application verifies events. */
+async function fileAt(url: string, { name, files }: Provider, { store, clock }: HttpDeps): Promise<Reply> {
+  const [, accountId = '', path = ''] = FILES.exec(pathIn(url)) ?? [];
+  const settings = files && (await findSettings(store, accountId, name, clock.now()));
+  const file = settings && files(path, settings.secrets);
+  if (!file) throw unknownPath(url);
+  return file;
+}
+
+/** Calls the route of the provider's API that a request is for. */
+async function respond(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { provider, routes }: Imitated,
+  { mailrooms, plans }: HttpDeps,
+): Promise<FastifyReply> {
+  const found = match(routes, request);
+  if (!found) throw unknownPath(request.url, baseAdvice(provider));
+  const { account, key, inbox } = callerOf(request);
+  const remoteAddress = plainAddress(request.ip);
+  const leaving = new AbortController();
+  reply.raw.once('close', () => leaving.abort());
+  const mailroom = mailrooms.of({
+    ...{ provider: provider.name, title: provider.title, accountId: account.id, remoteAddress },
+    target: key || !inbox ? null : inbox,
+    mayKeep: key?.key.scope !== 'read',
+    requestId: request.id,
+    signal: leaving.signal,
+  });
+  const maxBytes = plans.named(account.plan).maxMessageBytes;
+  const stream = bodyOf(request);
+  const read = stream && (await mailrooms.readBody(stream, remoteAddress, maxBytes));
+  try {
+    const made = await found.route.answer({
+      method: request.method,
+      path: found.path,
+      query: new URLSearchParams(request.url.split('?')[1] ?? ''),
+      headers: headersOf(request),
+      body: read?.finish() ?? new Uint8Array(),
+      mailroom,
+    });
+    return sendTranslated(reply, made);
+  } finally {
+    read?.release();
+  }
+}
+
+function toRefusal(error: unknown, request: FastifyRequest, { log }: HttpDeps): Refused {
+  try {
+    return toRefused(toAppError(error, request) ?? error);
+  } catch {
+    log.error({ requestId: request.id, err: error }, 'A request to a provider failed');
+    return new Refused(500, INTERNAL_ERROR);
+  }
+}
+
 /** The APIs of the imitated providers, at `/providers/{name}`: mail sent there goes to inboxes. */
 export function providerRoutes(app: App, context: RouteContext): void {
   const { deps } = context;
   const find = createFind();
 
-  /** Returns a public file, such as the certificate with which an application verifies events. */
-  const fileOf = async ({ name, files }: Provider, url: string): Promise<Reply> => {
-    const [, accountId = '', path = ''] = FILES.exec(pathIn(url)) ?? [];
-    const settings = files && (await findSettings(deps.store, accountId, name, deps.clock.now()));
-    const file = settings && files(path, settings.secrets);
-    if (!file) throw unknownPath(url);
-    return file;
-  };
-
   const admit = async (request: FastifyRequest): Promise<void> => {
     const { provider } = await find(request);
-    if (request.method === 'GET' && FILES.test(pathIn(request.url))) return;
+    if (isFile(request)) return;
     const credential = provider.credentialOf(headersOf(request));
     if (credential === undefined) throw new AppError('unauthorized', NO_CREDENTIAL);
-    const isPossible = CREDENTIAL.test(credential);
-    await admitTranslated(request, `Bearer ${isPossible ? credential : '-'}`, context);
+    await admitTranslated(request, `Bearer ${CREDENTIAL.test(credential) ? credential : '-'}`, context);
   };
 
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { provider, routes } = await find(request);
-    if (request.method === 'GET' && FILES.test(pathIn(request.url)))
-      return sendTranslated(reply, await fileOf(provider, request.url));
-    const found = match(routes, request.method, pathIn(request.url));
-    if (!found) throw unknownPath(request.url, baseAdvice(provider));
-    const { account, key, inbox } = callerOf(request);
-    const remoteAddress = plainAddress(request.ip);
-    const leaving = new AbortController();
-    reply.raw.once('close', () => leaving.abort());
-    const mailroom = deps.mailrooms.of({
-      ...{ provider: provider.name, title: provider.title, accountId: account.id, remoteAddress },
-      target: key || !inbox ? null : inbox,
-      mayKeep: key?.key.scope !== 'read',
-      requestId: request.id,
-      signal: leaving.signal,
-    });
-    const maxBytes = deps.plans.named(account.plan).maxMessageBytes;
-    const stream = request.body as Readable | undefined;
-    const read = stream && (await deps.mailrooms.readBody(stream, remoteAddress, maxBytes));
-    try {
-      const made = await found.route.answer({
-        method: request.method,
-        path: found.path,
-        query: new URLSearchParams(request.url.split('?')[1] ?? ''),
-        headers: headersOf(request),
-        body: read?.finish() ?? new Uint8Array(),
-        mailroom,
-      });
-      return sendTranslated(reply, made);
-    } finally {
-      read?.release();
-    }
+    const imitated = await find(request);
+    return isFile(request)
+      ? sendTranslated(reply, await fileAt(request.url, imitated.provider, deps))
+      : respond(request, reply, imitated, deps);
   };
 
-  const refuse = async (
-    error: unknown,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<FastifyReply | undefined> => {
+  const refuse = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     if (error instanceof Disconnected) {
       reply.hijack();
       request.raw.socket.destroy();
       return undefined;
     }
     const { provider } = await find(request);
-    (request.body as Readable | undefined)?.resume();
-    const headers = headersOf(request);
-    const { params, url } = request;
-    const refusal = refusalOf(error, request);
+    bodyOf(request)?.resume();
+    const refusal = toRefusal(error, request, deps);
     if (error instanceof AppError && error.details.retryAfterSeconds !== undefined)
       reply.header('retry-after', Math.ceil(error.details.retryAfterSeconds));
-    const path = params as Record<string, string>;
-    return sendTranslated(reply, provider.refusal(refusal, { headers, path, url: pathIn(url) }));
-  };
-
-  const refusalOf = (error: unknown, request: FastifyRequest): Refused => {
-    try {
-      return toRefused(toAppError(error, request) ?? error);
-    } catch {
-      deps.log.error({ requestId: request.id, err: error }, 'A request to a provider failed');
-      return new Refused(500, INTERNAL_ERROR);
-    }
+    const path = request.params as Record<string, string>;
+    const call = { headers: headersOf(request), path, url: pathIn(request.url) };
+    return sendTranslated(reply, provider.refusal(refusal, call));
   };
 
   withStreams(app, ['*'], (scope) => {
@@ -167,9 +174,7 @@ export function providerRoutes(app: App, context: RouteContext): void {
     for (const url of ['/providers/:provider', '/providers/:provider/*'])
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const)
         scope.route({
-          method,
-          url,
-          config: { access: 'public' },
+          ...{ method, url, config: { access: 'public' } },
           schema: method === 'GET' ? {} : { body: {} },
           onRequest: admit,
           handler: answer,
