@@ -32,13 +32,8 @@ import { VERSION } from './version.ts';
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
 
-const print = (text: string): void => {
-  process.stdout.write(`${text}\n`);
-};
-
-const warn = (text: string): void => {
-  process.stderr.write(`${text}\n`);
-};
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+const warn = (text: string): void => void process.stderr.write(`${text}\n`);
 
 async function readLine(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');

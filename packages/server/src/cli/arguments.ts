@@ -4,6 +4,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { HOSTNAME } from '../config/settings.ts';
 import { isId } from '../ids.ts';
+import { timeOfRfc3339 } from '../messages/cursor.ts';
 import type { Store } from '../store.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
 
@@ -82,22 +83,18 @@ export function readDomain(text: string): string {
 
 const SPANS: Record<string, number> = { m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
 const SPAN = /^(\d{1,5})([mhd])$/;
-/** A date, which is 00:00 in UTC, or a time with an offset (RFC 3339 section 5.6). */
-const DATE_TIME = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/i;
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+const MINUTES = /(T\d{2}:\d{2})(?=[Z+-])/i;
 
-function readDateTime(text: string): number {
-  const date = DATE_TIME.exec(text)?.[1];
-  const day = Date.parse(`${date}T00:00:00Z`);
-  // JavaScript parses February 30 as March 2.
-  const exists = !Number.isNaN(day) && new Date(day).toISOString().startsWith(`${date}T`);
-  return exists ? Date.parse(text.toUpperCase()) : Number.NaN;
-}
-
-/** @param text `90d`, `12h` or `30m` from now, a date, or a date with time and offset @returns epoch milliseconds */
+/**
+ * @param text `90d`, `12h` or `30m` from now, a date (00:00 in UTC), or an RFC 3339 time, also without seconds
+ * @returns epoch milliseconds
+ */
 export function readFuture(text: string, now: number): number {
   const [, count = '', unit = ''] = SPAN.exec(text) ?? [];
-  const at = unit === '' ? readDateTime(text) : now + Number(count) * (SPANS[unit] ?? Number.NaN);
-  if (Number.isNaN(at)) {
+  const time = DATE.test(text) ? `${text}T00:00:00Z` : text.replace(MINUTES, '$1:00');
+  const at = unit === '' ? timeOfRfc3339(time) : now + Number(count) * (SPANS[unit] ?? 0);
+  if (at === undefined) {
     throw new ArgumentError(
       `${quoted(text)} is not a time. Use 90d (days), 12h (hours), 30m (minutes), 2027-01-31, or 2027-01-31T12:00:00Z.`,
     );
