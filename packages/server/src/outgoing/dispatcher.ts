@@ -1,19 +1,16 @@
 import type { InboundMail, OutcomeEvent, Posting, Provider, Signing } from '@mayfly/providers/border';
-import { type Clock, DAY_MS } from '../clock.ts';
+import { DAY_MS } from '../clock.ts';
 import { AppError, messageOf } from '../errors.ts';
-import type { EventBus } from '../events.ts';
 import type { Receiver, Recipient } from '../inbound/receiver.ts';
-import type { Logger } from '../log.ts';
 import { domainOf } from '../mail/address.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 import { findSettings, providerNamed } from '../providers/settings.ts';
 import type { Item, ItemKind } from '../providers/sql.ts';
 import type { Store } from '../store.ts';
-import { DueLoop } from '../webhooks/due-loop.ts';
+import { DueLoop, type DueLoopDeps } from '../webhooks/due-loop.ts';
 import type { AttemptOutcome } from '../webhooks/outbound/outcome.ts';
 import type { Sender } from '../webhooks/outbound/send.ts';
 import { LEASE_MS, nextStep } from '../webhooks/schedule.ts';
-import type { ScheduleClock } from '../webhooks/schedule-clock.ts';
 import { failed, NotSent, type Relay } from './relay.ts';
 import { reportMail, unsubscribeUrl } from './reports.ts';
 import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
@@ -21,39 +18,26 @@ import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 /** Limit of concurrent attempts for all accounts together. The limit of one account is in sql.ts. */
 const MAX_ATTEMPTS_AT_ONCE = 64;
 
-interface DispatcherDeps {
+interface DispatcherDeps extends DueLoopDeps {
   store: Pick<Store, 'outgoing' | 'messages' | 'providerItems'>;
-  schedule: ScheduleClock;
   sender: Pick<Sender, 'send'>;
   receiver: Pick<Receiver, 'accept' | 'deliver'>;
   relay: Relay | null;
-  events: Pick<EventBus, 'onDeliveries'>;
-  clock: Clock;
-  log: Logger;
-  random(): number;
   hostname: string;
-  /** Replaces the schedule's delays in tests, milliseconds. */
-  retryDelays?: readonly number[] | undefined;
 }
 
 const cancelled = (why: string): NotSent => new NotSent('cancelled', why);
 
 /** Sends due items: scheduled mail to inboxes, and events, reports and replies to applications. */
-export class Dispatcher extends DueLoop {
+export class Dispatcher extends DueLoop<DispatcherDeps> {
   protected readonly what = 'Outgoing mail';
-  readonly #deps: DispatcherDeps;
-
-  constructor(deps: DispatcherDeps) {
-    super(deps);
-    this.#deps = deps;
-  }
 
   protected nextAt(): Promise<number | null> {
-    return this.#deps.store.outgoing.nextAt();
+    return this.deps.store.outgoing.nextAt();
   }
 
   protected async claim(now: number): Promise<number> {
-    const { store, clock } = this.#deps;
+    const { store, clock } = this.deps;
     const limit = MAX_ATTEMPTS_AT_ONCE - this.inProgress;
     const claimed = await store.outgoing.claim({ limit, leaseMs: LEASE_MS }, clock.now(), now);
     // Scheduled mails of an inbox are sent in order.
@@ -63,7 +47,7 @@ export class Dispatcher extends DueLoop {
   }
 
   async #sendInOrder(rows: readonly ClaimedOutgoing[]): Promise<void> {
-    const { store, clock, log } = this.#deps;
+    const { store, clock, log } = this.deps;
     for (const row of rows) {
       const { id, kind, inboxId } = row;
       try {
@@ -82,7 +66,7 @@ export class Dispatcher extends DueLoop {
     const { id, details } = claimed;
     const { to = [] } = details;
     const isKnown = thrown instanceof NotSent || thrown instanceof AppError;
-    if (!isKnown) this.#deps.log.error({ err: thrown, id }, 'An attempt to send failed unexpectedly');
+    if (!isKnown) this.deps.log.error({ err: thrown, id }, 'An attempt to send failed unexpectedly');
     const error = isKnown ? messageOf(thrown) : 'The server failed; its log has the cause.';
     if (thrown instanceof NotSent && thrown.state !== 'pending')
       return { state: thrown.state, dueAt: null, error, to };
@@ -95,7 +79,7 @@ export class Dispatcher extends DueLoop {
     error: string | null,
     to: string[],
   ): OutgoingResult {
-    const { clock, schedule, random, retryDelays } = this.#deps;
+    const { clock, schedule, random, retryDelays } = this.deps;
     const step = nextStep(attempts + 1, outcome, clock.now(), random(), retryDelays);
     const dueAt = step.state === 'pending' ? schedule.now() + step.inMs : null;
     return { state: step.state, dueAt, error, to };
@@ -114,13 +98,13 @@ export class Dispatcher extends DueLoop {
   }
 
   async #raw({ id }: ClaimedOutgoing): Promise<Uint8Array> {
-    const raw = await this.#deps.store.outgoing.rawOf(id);
+    const raw = await this.deps.store.outgoing.rawOf(id);
     if (!raw) throw cancelled('It was cancelled.');
     return raw;
   }
 
   async #release(claimed: ClaimedOutgoing): Promise<undefined> {
-    const { receiver, clock } = this.#deps;
+    const { receiver, clock } = this.deps;
     const { id, details, accountId, inboxId, address } = claimed;
     if (inboxId === null) throw cancelled('The inbox ended.');
     const { to = [], mailFrom = '', remoteAddress = '', via, providerId = '', given = {} } = details;
@@ -145,7 +129,7 @@ export class Dispatcher extends DueLoop {
   }
 
   async #message({ inboxId, messageId }: ClaimedOutgoing): Promise<FullMessageRecord> {
-    const { store, clock } = this.#deps;
+    const { store, clock } = this.deps;
     const message = inboxId && messageId && (await store.messages.find(inboxId, messageId, clock.now()));
     if (!message) throw cancelled('The message was deleted.');
     return message;
@@ -153,7 +137,7 @@ export class Dispatcher extends DueLoop {
 
   async #settings({ accountId, details: { via } }: ClaimedOutgoing, name: 'webhookUrl' | 'inboundUrl') {
     if (!via) throw failed('No provider is known.');
-    const { store, clock } = this.#deps;
+    const { store, clock } = this.deps;
     const provider = await providerNamed(via);
     const now = clock.now();
     const settings = await findSettings(store, accountId, via, now);
@@ -185,7 +169,7 @@ export class Dispatcher extends DueLoop {
   }
 
   async #report(claimed: ClaimedOutgoing): Promise<OutgoingResult | undefined> {
-    const { store, clock, hostname } = this.#deps;
+    const { store, clock, hostname } = this.deps;
     const message = await this.#message(claimed);
     const source = await store.messages.readRaw(message.inboxId, message.id, 0, clock.now());
     const { outcome = 'bounce' } = claimed.details;
@@ -218,7 +202,7 @@ export class Dispatcher extends DueLoop {
   async #keepReceived(claimed: ClaimedOutgoing, provider: Provider, mail: InboundMail): Promise<void> {
     const value = provider.received?.(mail);
     if (value === undefined) return;
-    const { store, clock } = this.#deps;
+    const { store, clock } = this.deps;
     const now = clock.now();
     for (const item of itemsOf(claimed, provider, 'received', mail.id))
       await store.providerItems.keepFirst(item, value, now + DAY_MS, now);
@@ -233,7 +217,7 @@ export class Dispatcher extends DueLoop {
   ): Promise<void> {
     const change = provider.became?.(outcome);
     if (!change) return;
-    const { store, clock } = this.#deps;
+    const { store, clock } = this.deps;
     const now = clock.now();
     for (const item of itemsOf(claimed, provider, 'sent', providerId)) {
       const kept = await store.providerItems.find(item, now);
@@ -248,7 +232,7 @@ export class Dispatcher extends DueLoop {
     mailFrom: string,
     to: string[],
   ): Promise<OutgoingResult | undefined> {
-    const { receiver, relay, clock } = this.#deps;
+    const { receiver, relay, clock } = this.deps;
     const own: Recipient[] = [];
     const others: string[] = [];
     for (const path of to) {
@@ -274,9 +258,8 @@ export class Dispatcher extends DueLoop {
   async #post(claimed: ClaimedOutgoing, url: string, { headers, body }: Posting, to = [url]) {
     const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
     const { signal } = this;
-    const outcome = await this.#deps.sender.send({ url, headers: Object.fromEntries(named), body, signal });
-    if (outcome.error?.code === 'aborted') return undefined;
-    return this.#resultOf(claimed, outcome, outcome.error?.message ?? null, to);
+    const outcome = await this.deps.sender.send({ url, headers: Object.fromEntries(named), body, signal });
+    return outcome && this.#resultOf(claimed, outcome, outcome.error?.message ?? null, to);
   }
 }
 

@@ -1,57 +1,39 @@
-import type { Clock } from '../clock.ts';
-import type { EventBus } from '../events.ts';
-import type { Logger } from '../log.ts';
 import type { WebhookMetrics } from '../operations/metrics.ts';
 import type { Store } from '../store.ts';
-import { DueLoop } from './due-loop.ts';
+import { DueLoop, type DueLoopDeps } from './due-loop.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import { CONNECTIONS_PER_ORIGIN, type Sender } from './outbound/send.ts';
 import { type EventBodyDeps, eventBody } from './payload.ts';
 import { hasOnlyFailed, LEASE_MS, nextStep } from './schedule.ts';
-import type { ScheduleClock } from './schedule-clock.ts';
 import { signatureHeaders } from './sign.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
 import type { AttemptResult, FailureStreak } from './sql/record.ts';
 
-/** Concurrent attempts for webhooks that respond promptly. Each can have up to four attempts at once. */
+/** Limits of concurrent attempts. New, slow and failing webhooks have slots of their own, and never delay prompt ones. */
 const PROMPT_SLOTS = 256;
-/** Concurrent attempts for other webhooks (new, slow, failing), so that they never delay prompt webhooks. */
 const OTHER_SLOTS = CONNECTIONS_PER_ORIGIN - PROMPT_SLOTS;
 
-interface DelivererDeps extends EventBodyDeps {
+interface DelivererDeps extends DueLoopDeps, EventBodyDeps {
   store: Pick<Store, 'inboxes' | 'messages' | 'webhooks' | 'deliveries'>;
-  schedule: ScheduleClock;
   sender: Sender;
-  events: Pick<EventBus, 'onDeliveries'>;
-  clock: Clock;
-  log: Logger;
   metrics: WebhookMetrics;
-  random(): number;
-  /** Replaces the schedule's delays in tests, milliseconds. */
-  retryDelays?: readonly number[] | undefined;
 }
 
-export class Deliverer extends DueLoop {
+export class Deliverer extends DueLoop<DelivererDeps> {
   protected readonly what = 'Webhook deliveries';
-  readonly #deps: DelivererDeps;
   readonly #free = { prompt: PROMPT_SLOTS, other: OTHER_SLOTS };
-
-  constructor(deps: DelivererDeps) {
-    super(deps);
-    this.#deps = deps;
-  }
 
   override async stop(): Promise<void> {
     await super.stop();
-    await this.#deps.sender.close();
+    await this.deps.sender.close();
   }
 
   protected nextAt(now: number): Promise<number | null> {
-    return this.#deps.store.deliveries.nextAt(now);
+    return this.deps.store.deliveries.nextAt(now);
   }
 
   protected async claim(now: number): Promise<number> {
-    const { store, clock } = this.#deps;
+    const { store, clock } = this.deps;
     const claimed = await store.deliveries.claim({ ...this.#free, leaseMs: LEASE_MS }, clock.now(), now);
     for (const delivery of claimed) this.begin(this.#attemptInSlot(delivery));
     return claimed.length;
@@ -63,35 +45,31 @@ export class Deliverer extends DueLoop {
     try {
       await this.#attempt(claimed);
     } catch (err) {
-      this.#deps.log.error({ err, ...idsOf(claimed) }, 'A webhook attempt could not be recorded');
+      this.deps.log.error({ err, ...idsOf(claimed) }, 'A webhook attempt could not be recorded');
     }
     this.#free[slot] += 1;
   }
 
   async #attempt(claimed: ClaimedDelivery): Promise<void> {
-    const { clock, sender, metrics, log } = this.#deps;
+    const { clock, sender, metrics, log } = this.deps;
     const at = clock.now();
-    const body = await eventBody(claimed, at, this.#deps);
+    const body = await eventBody(claimed, at, this.deps);
     if ('gone' in body) {
       await this.#record(claimed, { attempt: null, next: { state: 'cancelled', reason: body.gone } });
       metrics.delivery('cancelled');
       log.info({ ...idsOf(claimed), reason: body.gone }, 'A webhook delivery was cancelled');
       return;
     }
-    const headers = signatureHeaders({
-      id: claimed.eventId,
-      timestampSeconds: Math.floor(at / 1_000),
-      body: body.json,
-      secrets: claimed.secrets,
-    });
+    const { eventId, url, secrets } = claimed;
+    const headers = signatureHeaders(eventId, Math.floor(at / 1_000), body.json, secrets);
     const { signal } = this;
-    const outcome = await sender.send({ url: claimed.url, headers, body: body.json, signal });
-    // An aborted attempt says nothing about the endpoint. Record nothing; the delivery is claimed again.
-    if (outcome.error?.code !== 'aborted') await this.#conclude(claimed, outcome, at);
+    const outcome = await sender.send({ url, headers, body: body.json, signal });
+    // An aborted attempt is not recorded; the delivery is claimed again.
+    if (outcome) await this.#conclude(claimed, outcome, at);
   }
 
   async #conclude(claimed: ClaimedDelivery, outcome: AttemptOutcome, at: number): Promise<void> {
-    const { store, schedule, clock, log, metrics, random, retryDelays } = this.#deps;
+    const { store, schedule, clock, log, metrics, random, retryDelays } = this.deps;
     const now = clock.now();
     const step = nextStep(claimed.attemptNumber, outcome, now, random(), retryDelays);
     const { status, error, responseStart } = outcome;
@@ -118,9 +96,9 @@ export class Deliverer extends DueLoop {
     { id: deliveryId, webhookId, leasedUntil }: ClaimedDelivery,
     result: Pick<AttemptResult, 'attempt' | 'next'>,
   ): Promise<FailureStreak | undefined> {
-    const { store, schedule, clock } = this.#deps;
-    const whole = { deliveryId, webhookId, leasedUntil, ...result };
-    return store.deliveries.record(whole, clock.now(), schedule.now());
+    const { store, schedule, clock } = this.deps;
+    const ids = { deliveryId, webhookId, leasedUntil };
+    return store.deliveries.record({ ...ids, ...result }, clock.now(), schedule.now());
   }
 }
 

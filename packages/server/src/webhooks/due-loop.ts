@@ -11,26 +11,29 @@ const STORAGE_PAUSE_MS = 1_000;
 /** How long a stop waits for attempts in progress. The whole process has ten seconds. */
 const STOP_GRACE_MS = 5_000;
 
-interface DueLoopDeps {
+export interface DueLoopDeps {
   events: Pick<EventBus, 'onDeliveries'>;
   schedule: ScheduleClock;
   clock: Clock;
   log: Logger;
+  random(): number;
+  /** Replaces the schedule's delays in tests, milliseconds. */
+  retryDelays?: readonly number[] | undefined;
 }
 
 /** Claims rows of the database when they become due. `stop` waits for attempts in progress. */
-export abstract class DueLoop {
+export abstract class DueLoop<Deps extends DueLoopDeps> {
+  protected readonly deps: Deps;
   /** Aborts when attempts must end. */
   protected readonly signal: AbortSignal;
-  readonly #deps: DueLoopDeps;
   readonly #stopping = new AbortController();
   readonly #aborting = new AbortController();
   readonly #inProgress = new Set<Promise<void>>();
   #wakeUp = new AbortController();
   #loop = Promise.resolve();
 
-  constructor(deps: DueLoopDeps) {
-    this.#deps = deps;
+  constructor(deps: Deps) {
+    this.deps = deps;
     this.signal = this.#aborting.signal;
   }
 
@@ -54,7 +57,7 @@ export abstract class DueLoop {
     this.#wakeUp.abort();
     await this.#loop;
     const allEnded = Promise.all(this.#inProgress);
-    await endOf(allEnded, STOP_GRACE_MS, this.#deps.clock);
+    await endOf(allEnded, STOP_GRACE_MS, this.deps.clock);
     this.#aborting.abort();
     await allEnded;
   }
@@ -69,7 +72,7 @@ export abstract class DueLoop {
   }
 
   async #run(): Promise<void> {
-    const { events, clock, log } = this.#deps;
+    const { events, clock, log } = this.deps;
     const unsubscribe = events.onDeliveries(() => this.#wakeUp.abort());
     let isFailing = false;
     while (!this.#stopping.signal.aborted) {
@@ -89,7 +92,7 @@ export abstract class DueLoop {
   }
 
   async #claimDue(): Promise<number> {
-    const now = await this.#deps.schedule.read();
+    const now = await this.deps.schedule.read();
     const nextAt = await this.nextAt(now);
     if (nextAt === null || nextAt > now) return Math.min(IDLE_POLL_MS, (nextAt ?? now + IDLE_POLL_MS) - now);
     return (await this.claim(now)) > 0 ? 0 : NOTHING_CLAIMED_MS;

@@ -8,15 +8,13 @@ const SECRET_BYTES = 32;
 
 export const newWebhookSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 
-interface SignedContent {
-  /** Contains no dot, which separates the signed parts. All attempts send the same id. */
-  id: string;
-  timestampSeconds: number;
-  body: string;
-  secrets: readonly string[];
-}
-
-export function signatureHeaders({ id, timestampSeconds, body, secrets }: SignedContent) {
+/** @param id contains no dot, which separates the signed parts; all attempts of an event have the same id */
+export function signatureHeaders(
+  id: string,
+  timestampSeconds: number,
+  body: string,
+  secrets: readonly string[],
+) {
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
     return `v1,${createHmac('sha256', key).update(`${id}.${timestampSeconds}.${body}`).digest('base64')}`;

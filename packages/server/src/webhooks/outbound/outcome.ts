@@ -1,28 +1,8 @@
+import type { DeliveryAttempt } from '@mayfly/client/contract';
 import { codeOf, messageOf } from '../../errors.ts';
 
-export type AttemptErrorCode =
-  /** The URL or address is not allowed; nothing was sent. */
-  | 'url_refused'
-  | 'address_refused'
-  /** There was no connection; nothing was sent. */
-  | 'dns_failed'
-  | 'connect_failed'
-  | 'tls_failed'
-  /** The event may have been received, but there was no usable response. */
-  | 'connection_closed'
-  | 'bad_answer'
-  /** There was no status within the time limit. */
-  | 'timeout'
-  | 'redirect'
-  | 'status'
-  /** Mayfly aborted the attempt; it says nothing about the endpoint and is not counted. */
-  | 'aborted';
-
 /** `message` is a sentence for the endpoint's owner; it reveals nothing about the server's network. */
-export interface AttemptError {
-  code: AttemptErrorCode;
-  message: string;
-}
+export type AttemptError = NonNullable<DeliveryAttempt['error']>;
 
 export interface AttemptOutcome {
   ok: boolean;

@@ -49,12 +49,8 @@ async function openAgent(guard: GuardSettings) {
 }
 
 /** The HTTP client of webhooks. It prevents SSRF, follows no redirects, and limits time and size. */
-export function createSender({
-  allow,
-  resolve,
-  clock,
-  userAgent,
-}: GuardSettings & { clock: Clock; userAgent: string }) {
+export function createSender(deps: GuardSettings & { clock: Clock; userAgent: string }) {
+  const { allow, resolve, clock, userAgent } = deps;
   const closing = new AbortController();
   let opened: ReturnType<typeof openAgent> | undefined;
 
@@ -77,8 +73,11 @@ export function createSender({
   }
 
   return {
-    /** Sends one POST request. Never rejects: failures are outcomes too. */
-    async send(attempt: Attempt): Promise<AttemptOutcome> {
+    /**
+     * Sends one POST request. Never rejects: failures are outcomes too.
+     * @returns undefined if the attempt was aborted, which says nothing about the endpoint
+     */
+    async send(attempt: Attempt): Promise<AttemptOutcome | undefined> {
       const began = clock.monotonic();
       const timeUp = new AbortController();
       const ended = new AbortController();
@@ -99,7 +98,7 @@ export function createSender({
       } catch (thrown) {
         const error = failure(thrown, signal, timeUp.signal);
         const nothing = { ok: false, status: null, responseStart: '', retryAfter: null };
-        return { ...nothing, durationMs: durationMs(), error };
+        return error && { ...nothing, durationMs: durationMs(), error };
       } finally {
         ended.abort();
       }
@@ -111,11 +110,12 @@ export function createSender({
   };
 }
 
-function failure(thrown: unknown, signal: AbortSignal, timeUp: AbortSignal): AttemptError {
+/** @returns undefined if the attempt was aborted */
+function failure(thrown: unknown, signal: AbortSignal, timeUp: AbortSignal): AttemptError | undefined {
   if (thrown instanceof AppError) return { code: 'url_refused', message: thrown.message };
   if (!signal.aborted) return attemptError(thrown);
-  if (signal.reason !== timeUp.reason) return { code: 'aborted', message: 'Mayfly aborted the attempt.' };
-  const message = `The endpoint did not respond within ${ATTEMPT_TIMEOUT_MS / 1000} seconds.`;
+  if (signal.reason !== timeUp.reason) return undefined;
+  const message = `The endpoint did not respond within ${ATTEMPT_TIMEOUT_MS / 1_000} seconds.`;
   return { code: 'timeout', message };
 }
 

@@ -201,8 +201,8 @@ describe('a bad receiver', () => {
     );
     const outcome = await send(at(receiver));
     expect(outcome).toMatchObject({ ok: false, status: null, error: { code }, responseStart: '' });
-    expect(outcome.error?.message).toMatch(/^The endpoint.*\.$/);
-    expect(outcome.error?.message).not.toContain('127.0.0.1');
+    expect(outcome?.error?.message).toMatch(/^The endpoint.*\.$/);
+    expect(outcome?.error?.message).not.toContain('127.0.0.1');
   });
 
   it('that listens no more fails clearly', async () => {
@@ -216,9 +216,8 @@ describe('a bad receiver', () => {
     const [begin, end] = [Buffer.from('a\u0000\u001b[31m\r\n\t'), Buffer.from('€'.repeat(500))];
     const answer = Buffer.concat([begin, Buffer.from([0xff]), end]);
     const receiver = await answering(400, {}, answer);
-    const { responseStart } = await send(at(receiver));
-    expect(responseStart.startsWith('a\uFFFD\uFFFD[31m\r\n\t\uFFFD€')).toBe(true);
-    expect(responseStart.endsWith('€')).toBe(true);
+    const outcome = await send(at(receiver));
+    expect(outcome?.responseStart).toMatch(/^a\uFFFD\uFFFD\[31m\r\n\t\uFFFD€+$/);
   });
 
   it('gets a bounded number of connections, and what waits for one ends in time', async () => {
@@ -248,9 +247,9 @@ describe('the sender', () => {
     const outcome = sender.send({ url: at(receiver), headers: {}, body, signal: stop.signal });
     await arrival.promise;
     stop.abort();
-    expect(await outcome).toMatchObject({ ok: false, status: null, error: { code: 'aborted' } });
+    expect(await outcome).toBeUndefined();
     const late = await sender.send({ url: at(receiver), headers: {}, body, signal: stop.signal });
-    expect(late).toMatchObject({ ok: false, error: { code: 'aborted' } });
+    expect(late).toBeUndefined();
     expect(receiver.connections()).toBe(1);
   });
 
@@ -260,7 +259,7 @@ describe('the sender', () => {
     expect(clock.sleepers).toBe(0);
     await sender.close();
     await sender.close();
-    expect(await send(at(receiver))).toMatchObject({ ok: false, error: { code: 'aborted' } });
+    expect(await send(at(receiver))).toBeUndefined();
     expect(receiver.connections()).toBe(0);
   });
 
