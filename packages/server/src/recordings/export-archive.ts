@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { RECORDING_VERSION, type RecordedMessage, type Recording } from '@mayfly/client/contract';
 import { ZipFile } from 'yazl';
@@ -9,10 +10,7 @@ import { rawPieces } from '../messages/contents.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 import type { Store } from '../store.ts';
 
-interface ExportDeps {
-  store: Store;
-  clock: Clock;
-}
+type ExportDeps = { store: Store; clock: Clock };
 
 const PAGE = 200;
 
@@ -43,6 +41,7 @@ export function recordingArchive(deps: ExportDeps, inbox: InboxRecord): Readable
   const zip = new ZipFile();
   // The types of yazl declare an interface without the methods of Readable.
   const output = zip.outputStream as Readable;
+  const closed = new Promise((resolve) => output.once('close', resolve));
   const messages: RecordedMessage[] = [];
   const write = async (): Promise<void> => {
     for await (const message of messagesOf(deps, inbox.id)) {
@@ -52,14 +51,7 @@ export function recordingArchive(deps: ExportDeps, inbox: InboxRecord): Readable
         objectMode: false,
       });
       zip.addReadStream(source, entry.file, { mtime: new Date(message.receivedAt), size: message.size });
-      await new Promise<void>((resolve, reject) => {
-        const end = () => {
-          output.off('close', end);
-          resolve();
-        };
-        source.once('close', end).once('error', reject);
-        output.once('close', end);
-      });
+      await Promise.race([once(source, 'close'), closed]);
       messages.push(entry);
     }
     if (!(await store.inboxes.find(inbox.accountId, inbox.id, clock.now()))) {

@@ -4,6 +4,7 @@ import { DAY_MS } from '../clock.ts';
 import {
   anyOf,
   constant,
+  type Db,
   EMPTY,
   eachOf,
   FOR_UPDATE_SKIP_LOCKED,
@@ -58,7 +59,6 @@ interface Row {
   address: string;
   details: string;
 }
-const COLUMNS = constant('r.at, r.address, r.details');
 const NEWEST_FIRST = constant('order by r.at desc, r.seq desc');
 
 const UNKNOWN: Omit<Refusal, 'at' | 'address'> = { reply: '', mailFrom: '', helo: '', remoteAddress: '' };
@@ -68,6 +68,9 @@ const toRefusal = ({ at, address, details }: Row): Refusal => ({
   address: parseOr(address, ''),
   ...parseOr(details, UNKNOWN),
 });
+
+const list = async (db: Db, which: Sql): Promise<Refusal[]> =>
+  (await db.all<Row>(sql`select r.at, r.address, r.details from refusals r where ${which}`)).map(toRefusal);
 
 /** Skips rows that another transaction is deleting, to prevent deadlocks. */
 const remove = (tx: Tx, tooMany: Sql): Promise<number> =>
@@ -119,6 +122,11 @@ const isOnDomain = (same: '=' | '<>', accountId: string) =>
 
 const since = (after: number, now: number): number => Math.max(after, now - REFUSAL_KEPT_MS);
 
+interface Page {
+  after: number;
+  limit: number;
+}
+
 export const refusals = {
   add: steps({ keepsInboxes: true }, async (transaction, added: NewRefusal[]) => {
     for (let from = 0; from < added.length; from += ADDED_PER_STEP) {
@@ -129,63 +137,50 @@ export const refusals = {
   }),
 
   /** Refusals and {@link capturedMail} of an address, and refusals without a recipient, newest first. */
-  listConcerning: read(async (db, address: string, after: number, now: number): Promise<Refusal[]> => {
+  listConcerning: read((db, address: string, after: number, now: number) => {
     const keys = [address, capturedMail(address), NO_RECIPIENT].map((one) => JSON.stringify(one));
-    const rows = await db.all<Row>(
-      sql`select ${COLUMNS} from refusals r where r.address ${anyOf(keys)} and r.at > ${since(after, now)} ${NEWEST_FIRST}`,
-    );
-    return rows.map(toRefusal);
+    return list(db, sql`r.address ${anyOf(keys)} and r.at > ${since(after, now)} ${NEWEST_FIRST}`);
   }),
 
   /** Refusals for a domain, without those for addresses that other inboxes have or that are in quarantine. */
-  listByDomain: read(async (db, domain: string, inboxId: string, limit: number, now: number) => {
-    const rows = await db.all<Row>(
-      sql`select ${COLUMNS} from refusals r where r.domain = ${domain} and r.at > ${now - REFUSAL_KEPT_MS}
-          and not exists (select 1 from addresses a where a.address = ${UNQUOTED} and a.busy_until > 0
-            and a.reserved_until > ${now} and (a.inbox_id is null or a.inbox_id <> ${inboxId}))
-          ${NEWEST_FIRST} limit ${limit}`,
-    );
-    return rows.map(toRefusal);
-  }),
+  listByDomain: read((db, domain: string, inboxId: string, limit: number, now: number) =>
+    list(
+      db,
+      sql`r.domain = ${domain} and r.at > ${now - REFUSAL_KEPT_MS}
+        and not exists (select 1 from addresses a where a.address = ${UNQUOTED} and a.busy_until > 0
+          and a.reserved_until > ${now} and (a.inbox_id is null or a.inbox_id <> ${inboxId}))
+        ${NEWEST_FIRST} limit ${limit}`,
+    ),
+  ),
 
   /**
    * Refusals, newest first, for domains and addresses of the account, including addresses in quarantine. The
    * only account of a server also gets those for all other addresses. Excludes refusals without a recipient.
    */
-  listByAccount: search(
-    async (
+  listByAccount: search((db, accountId: string, page: Page & { address?: string }, now: number) => {
+    const { after, address, limit } = page;
+    const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
+    // With several accounts, it is unknown which one mistyped an address that no account has.
+    return list(
       db,
-      accountId: string,
-      { after, address, limit }: { after: number; address?: string; limit: number },
-      now: number,
-    ) => {
-      const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
-      // With several accounts, it is unknown which one mistyped an address that no account has.
-      const rows = await db.all<Row>(
-        sql`select ${COLUMNS} from refusals r where r.at > ${since(after, now)} and r.domain <> '' ${ofAddress}
-          and (${isReserved('=', accountId, now)} or ${isOnDomain('=', accountId)}
-            or not exists (select 1 from accounts where id <> ${accountId}))
-          ${NEWEST_FIRST} limit ${limit}`,
-      );
-      return rows.map(toRefusal);
-    },
-  ),
+      sql`r.at > ${since(after, now)} and r.domain <> '' ${ofAddress}
+        and (${isReserved('=', accountId, now)} or ${isOnDomain('=', accountId)}
+          or not exists (select 1 from accounts where id <> ${accountId}))
+        ${NEWEST_FIRST} limit ${limit}`,
+    );
+  }),
 
   /** Refused addresses without an inbox, latest first, except those of other accounts. */
   listAddresses: read(
-    async (
-      db,
-      accountId: string | null,
-      { after, limit, among = [] }: { after: number; limit: number; among?: readonly string[] },
-      now: number,
-    ) => {
+    async (db, accountId: string | null, page: Page & { among?: string[] }, now: number) => {
+      const { after, limit, among = [] } = page;
       const keys = among.map((address) => JSON.stringify(address));
       const rows = await db.all<{ address: string }>(
         sql`select r.address from refusals r
-          where r.at > ${since(after, now)} and r.had_no_inbox = 1
-          ${keys.length === 0 ? EMPTY : sql`and r.address ${anyOf(keys)}`}
-          and not ${isReserved('<>', accountId ?? '', now)} and not ${isOnDomain('<>', accountId ?? '')}
-          group by r.address order by max(r.at) desc limit ${limit}`,
+        where r.at > ${since(after, now)} and r.had_no_inbox = 1
+        ${keys.length === 0 ? EMPTY : sql`and r.address ${anyOf(keys)}`}
+        and not ${isReserved('<>', accountId ?? '', now)} and not ${isOnDomain('<>', accountId ?? '')}
+        group by r.address order by max(r.at) desc limit ${limit}`,
       );
       return rows.map(({ address }) => parseOr(address, ''));
     },

@@ -112,21 +112,25 @@ async function withRefusals(
       order by at, seq`,
   );
   for (const [key, some] of Map.groupBy(refusals, ({ address }) => address)) left.set(key, some);
-  const filled: RunInbox[] = [];
-  for (const inbox of inboxes) {
+  const counted = inboxes.map((inbox) => {
     const ofAddress = left.get(keyOf(inbox)) ?? [];
-    const own = ofAddress.filter(({ at }) => at >= inbox.createdAt);
-    if (own.length > 0) left.set(keyOf(inbox), ofAddress.slice(0, ofAddress.length - own.length));
-    const last = own.at(-1);
-    filled.push({ ...inbox, refusals: { count: own.length, last: last ? await detailsOf(db, last) : null } });
-  }
-  return filled;
+    const count = ofAddress.filter(({ at }) => at >= inbox.createdAt).length;
+    if (count > 0) left.set(keyOf(inbox), ofAddress.slice(0, -count));
+    return { inbox, count, lastSeq: count > 0 ? ofAddress.at(-1)?.seq : undefined };
+  });
+  const lastSeqs = counted.flatMap(({ lastSeq }) => lastSeq ?? []);
+  const details = await db.all<{ seq: number; at: number; details: string }>(
+    sql`select seq, at, details from refusals where seq ${anyOf(lastSeqs)}`,
+  );
+  const shown = new Map(details.map((row) => [row.seq, toShown(row)]));
+  return counted.map(({ inbox, count, lastSeq = 0 }) => ({
+    ...inbox,
+    refusals: { count, last: shown.get(lastSeq) ?? null },
+  }));
 }
 
-async function detailsOf(db: Db, { seq, at }: RefusalAt): Promise<RunInbox['refusals']['last']> {
-  const row = await db.first<{ details: string }>(sql`select details from refusals where seq = ${seq}`);
-  if (!row) return null;
-  const { reply, mailFrom, remoteAddress } = JSON.parse(row.details);
+function toShown({ at, details }: { at: number; details: string }): RunInbox['refusals']['last'] {
+  const { reply, mailFrom, remoteAddress } = JSON.parse(details);
   return { at, reply, mailFrom, remoteAddress };
 }
 

@@ -1,4 +1,4 @@
-import type { WaitCause } from '@mayfly/client/contract';
+import type { AppliedFault, WaitCause } from '@mayfly/client/contract';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import type { FailedCondition, Filters } from '../mail/matching/filters.ts';
@@ -53,19 +53,13 @@ type Make = (code: Cause['code'], text: string, plain?: string) => Cause;
 
 export function causesOf(facts: Facts): Cause[] {
   const { expectation, matched, seenCount } = facts;
-  if (expectation.count === 0 && matched.length > 0) return [unexpected(facts)];
+  const [first] = matched;
+  if (expectation.count === 0 && first) return [unexpected(first)];
   if (!facts.isComplete) return [NOT_CHECKED];
   const own = [
-    ...cut(facts),
-    ...sinceCauses(facts),
-    ...refusals(facts),
-    ...sameRecipient(facts),
-    ...impossible(facts),
-    ...similarAddress(facts),
-    ...unmatched(facts),
-    ...deleted(facts),
-    ...scheduled(facts),
-  ];
+    ...[cut, sinceCauses, refusals, sameRecipient, impossible],
+    ...[similarAddress, unmatched, deleted, scheduled],
+  ].flatMap((find) => find(facts));
   const isOthers = matched.length + seenCount > 0 || own.some(isCertain);
   const found = isOthers ? own : [...own, ...handshake(facts)];
   const all = found.some(({ code }) => code !== 'cut_short') ? found : [...found, ...guesses(facts)];
@@ -99,13 +93,9 @@ const NOT_CHECKED = certain(
   'Not all messages could be checked in time: continue with the cursor as since.',
 );
 
-function unexpected({ matched: [first] }: Facts): Cause {
+function unexpected(message: MessageRecord): Cause {
   const text = 'A message arrived although none was expected';
-  return certain(
-    'unexpected_message',
-    `${text}: ${first ? subjectOf(first) : 'it was deleted'}.`,
-    `${text}.`,
-  );
+  return certain('unexpected_message', `${text}: ${subjectOf(message)}.`, `${text}.`);
 }
 
 function cut(facts: Facts): Cause[] {
@@ -167,9 +157,7 @@ function refusals(facts: Facts): Cause[] {
   const groups = Map.groupBy(facts.evidence.refused, ({ reply, fault }) => `${reply} ${fault?.rule}`);
   return [...groups.values()].flatMap(([newest, ...more]) => {
     if (!newest) return [];
-    const [code, text] = newest.fault
-      ? (['fault_rule', faultSentence(newest, more.length + 1)] as const)
-      : refusal(newest, more.length + 1, facts);
+    const [code, text] = refusal(newest, more.length + 1, facts);
     const isLast = newest === facts.evidence.refused[0] && facts.inbox.lastReceivedAt < newest.at;
     const isDeferred = isLast && newest.reply.startsWith('4');
     const make = newest.address === NO_RECIPIENT ? possible : certain;
@@ -181,7 +169,8 @@ const throughOf = ({ via }: Refusal): string =>
   via === undefined ? '' : ` that came through the interface of ${via}`;
 
 function refusal(one: Refusal, count: number, facts: Facts): readonly [Cause['code'], string] {
-  const { address, at, reply, hadBegun = false } = one;
+  const { address, at, reply, fault, hadBegun = false } = one;
+  if (fault) return ['fault_rule', faultSentence(fault, reply, count)];
   const time = before(at, facts);
   const isUnnamed = address === NO_RECIPIENT;
   if (reply.startsWith('535 ')) {
@@ -211,13 +200,8 @@ function refusal(one: Refusal, count: number, facts: Facts): readonly [Cause['co
   ];
 }
 
-function faultSentence({ reply, fault }: Refusal, count: number): string {
-  const {
-    rule,
-    at: point,
-    delayMs,
-    disconnect,
-  } = fault ?? { rule: 0, at: 'rcpt', delayMs: 0, disconnect: false };
+function faultSentence(fault: AppliedFault, reply: string, count: number): string {
+  const { rule, at: point, delayMs, disconnect } = fault;
   const delay = delayMs === 0 ? '' : ` after ${duration(delayMs)}`;
   if (reply !== '')
     return `Fault rule ${rule} answered ${COMMANDS[point]}${timesOf(count)} with ${quoted(reply)}${delay}.`;
@@ -310,16 +294,16 @@ function deleted({ inbox, from, matched }: Facts): Cause[] {
   const { kind, messageCount, receivedCount, lastReceivedAt } = inbox;
   const count = receivedCount - messageCount;
   if (count <= 0 || kind === 'sink' || lastReceivedAt <= from || matched.length > 0) return [];
-  const were = count === 1 ? 'was' : 'were';
   const all = count === 1 ? 'The only message' : `All ${count} messages`;
   const which =
     messageCount > 0 ? `${counted(count, 'message')} of this inbox` : `${all} that this inbox has received`;
-  return [likely('deleted', `${which} ${were} deleted.`)];
+  return [likely('deleted', `${which} ${count === 1 ? 'was' : 'were'} deleted.`)];
 }
 
 function scheduled({ evidence: { held }, now }: Facts): Cause[] {
   if (held.firstAt === null) return [];
-  const text = `${counted(held.count, 'scheduled message')} for this inbox ${held.count === 1 ? 'is' : 'are'} held until ${held.count === 1 ? 'its' : 'their'} time, the first for ${duration(Math.max(0, held.firstAt - now))}: release it with POST /v1/inboxes/{id}/advance, as inbox.advance("3d") of the clients does.`;
+  const areHeld = held.count === 1 ? 'is held until its' : 'are held until their';
+  const text = `${counted(held.count, 'scheduled message')} for this inbox ${areHeld} time, the first for ${duration(Math.max(0, held.firstAt - now))}: release it with POST /v1/inboxes/{id}/advance, as inbox.advance("3d") of the clients does.`;
   return [certain('scheduled', text)];
 }
 
