@@ -9,7 +9,7 @@ import {
   type ListenerName,
 } from './config/config.ts';
 import { createSignInCodes } from './console/sign-in-codes.ts';
-import { openSqlite, type SqliteOptions } from './database/sqlite/open.ts';
+import { openSqlite } from './database/sqlite/open.ts';
 import { createEventBus, type EventBus } from './events.ts';
 import { divideByLiveNodes, RateLimit } from './http/access/admission.ts';
 import { newSessionId, randomFraction } from './ids.ts';
@@ -32,7 +32,7 @@ import { Authenticator } from './reading/sender-checks/authenticator.ts';
 import { createReplays } from './recordings/replay.ts';
 import { sweepUntil } from './retention/sweep.ts';
 import type { Certificate } from './smtp/tls.ts';
-import type { Store } from './store.ts';
+import type { ReadSources, Store } from './store.ts';
 import { UsageMeter } from './usage/usage-meter.ts';
 import { VERSION } from './version.ts';
 import { createWaitLog } from './waits/wait-log.ts';
@@ -154,15 +154,9 @@ async function openParts(given: Given, onFirstKey?: (key: string) => void) {
   const domain = config.domains[0] ?? 'localhost';
   const hostname = config.smtpName ?? domain;
   const events = createEventBus();
-  const writing = { count: 0 };
   // The store and `readings` depend on each other. No mail is parsed before both exist.
   let readings: Readings | undefined;
-  const store = await openStore(given, events, {
-    read: async (sources) => readings?.ensure(sources),
-    onWriting(change) {
-      writing.count += change;
-    },
-  });
+  const store = await openStore(given, events, async (sources) => readings?.ensure(sources));
   opened.onClose(() => store.close());
   const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
   if (firstStart.key !== null && config.apiKey === null) onFirstKey?.(firstStart.key);
@@ -198,7 +192,6 @@ async function openParts(given: Given, onFirstKey?: (key: string) => void) {
   return {
     ...base,
     firstStart,
-    writing,
     usage,
     metrics,
     parsing,
@@ -224,11 +217,10 @@ function webhookGuard({ config, overrides }: Given) {
   return { allow, resolve, namesAddresses: config.signupPlan === null };
 }
 
-/** @param onWriting called by the embedded store with 1 when a write begins, and with -1 when it ends */
 async function openStore(
   { config, overrides, clock, log }: Given,
   events: EventBus,
-  { read, onWriting }: Required<Pick<SqliteOptions, 'read' | 'onWriting'>>,
+  read: ReadSources,
 ): Promise<Store> {
   const onCrash = (err: Error) =>
     log.error({ err }, 'A thread of the database ended unexpectedly; its next call starts it again');
@@ -245,7 +237,7 @@ async function openStore(
         'The database file is empty or missing, though a server has run on it before: this start makes a new one, without mail, accounts and keys. If that was not intended, stop the server and restore a backup with "mayfly restore"',
       );
     const { isDurable } = overrides;
-    return openSqlite({ path, read, onWriting, onCrash, onDamage, onEmptied, isDurable });
+    return openSqlite({ path, read, onCrash, onDamage, onEmptied, isDurable });
   }
   const { openPostgres } = await import('./database/postgres/open.ts');
   return openPostgres({
@@ -389,7 +381,6 @@ async function startMetrics(parts: Parts, smtp: Smtp | null, http: Http | null) 
     droppedLogLines: overrides.droppedLogLines,
     parserJobs: () => parts.parsing.jobs,
     senderChecks: () => parts.authenticating?.checks ?? 0,
-    writes: () => parts.writing.count,
     ...(smtp && { smtpBytes: () => parts.budget.held }),
     ...(http && {
       heldRequests: () => http.server.built.held.count,

@@ -67,6 +67,8 @@ export interface Store extends Calls<typeof operations> {
    * @returns null if other processes write too
    */
   generation(of?: 'inboxes'): number | null;
+  /** Writes of this process that the embedded database has not completed; 0 with PostgreSQL. */
+  pendingWrites(): number;
   /** @throws AppError `unavailable` if the storage is not writable, `storage_damaged` if damage was found before */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -92,7 +94,7 @@ const noReader: ReadSources = () => Promise.reject(new Error('This process reads
 /** @param read called by operations that need parsed content @param onDamage called once for each kind of damage */
 export function storeOf(
   invoke: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
-  own: Pick<Store, 'close' | 'generation'>,
+  own: Pick<Store, 'close' | 'generation' | 'pendingWrites'>,
   read: ReadSources = noReader,
   onDamage: (error: AppError) => void = () => undefined,
 ): Store {

@@ -54,14 +54,13 @@ export async function warnOfClock(deps: Deps & { log: Logger }): Promise<void> {
 
 export interface GaugeSources {
   clock: Clock;
-  store: Pick<Store, 'upkeep' | 'ping'>;
+  store: Pick<Store, 'upkeep' | 'ping' | 'pendingWrites'>;
   /** Undefined if the database may be on another machine. */
   measureDisk: (() => Promise<DiskFigures>) | undefined;
   scheduleNow: () => number;
   smtpBytes?: () => number;
   parserJobs: () => number;
   senderChecks: () => number;
-  writes: () => number;
   heldRequests?: () => number;
   httpConnections?: () => number;
   droppedLogLines: (() => number) | undefined;
@@ -96,7 +95,7 @@ const GAUGES: Readonly<Record<string, readonly [help: string, read: Read]>> = {
   mayfly_sender_checks: ['Messages whose sender is being checked.', ({ senderChecks }) => senderChecks()],
   mayfly_store_writes_pending: [
     'Writes that the database has not completed. Mails that are stored together are one write.',
-    ({ writes }) => writes(),
+    ({ store }) => store.pendingWrites(),
   ],
   mayfly_http_connections_open: [
     'Connections to the API that are open.',

@@ -7,7 +7,7 @@ import { type ReadSources, type Store, storeOf } from '../../src/store.ts';
 export const storeOn = (kit: Kit, read?: ReadSources): Store =>
   storeOf(
     (_path, operation, args) => runOn(operation, args, kit),
-    { generation: () => null, close: () => kit.close() },
+    { generation: () => null, pendingWrites: () => 0, close: () => kit.close() },
     read,
   );
 

@@ -88,6 +88,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     },
     {
       generation: () => null,
+      pendingWrites: () => 0,
       close: () => {
         closing ??= Promise.all([hints?.close(), searcher.close()]).then(() => pool.end());
         return closing;

@@ -42,7 +42,6 @@ export interface SqliteOptions {
   maxPages?: number;
   /** False if commits need not be synced, because the data may be lost when the process ends. */
   isDurable?: boolean | undefined;
-  onWriting?: (change: 1 | -1) => void;
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
   /** Parses mails. Without it, operations that need an unparsed mail fail. */
@@ -119,14 +118,15 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
     await writer.open();
     const reader = await createReader(path);
     let closed = false;
+    let pendingWrites = 0;
     const generations = { all: 0, inboxes: 0 };
 
     async function write(name: string, args: readonly unknown[], { keepsInboxes }: Traits): Promise<unknown> {
-      options.onWriting?.(1);
+      pendingWrites += 1;
       try {
         return await writer.call(name, args);
       } finally {
-        options.onWriting?.(-1);
+        pendingWrites -= 1;
         generations.all += 1;
         if (!keepsInboxes) generations.inboxes += 1;
         // Reads that start after this write resolves must see it.
@@ -142,6 +142,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
       },
       {
         generation: (of) => generations[of ?? 'all'],
+        pendingWrites: () => pendingWrites,
         close: async () => {
           closed = true;
           // Close the writer last: only the last connection can remove the log, and readers may not do that.

@@ -44,7 +44,7 @@ function counted(node: Store, called: Set<string>): Store {
       called.add(path);
       return callAt(node, path, args);
     },
-    { close: node.close, generation: node.generation },
+    { close: node.close, generation: node.generation, pendingWrites: node.pendingWrites },
   );
 }
 

@@ -97,7 +97,7 @@ export async function openSqliteHere(path: string, read: ReadSources): Promise<S
       if (operation.kind === 'search') return searcher.call(path, args);
       return operation.kind === 'read' ? runOn(operation, args, reader) : write(operation, args);
     },
-    { generation: (of) => generations[of ?? 'all'], close },
+    { generation: (of) => generations[of ?? 'all'], pendingWrites: () => 0, close },
     read,
   );
 }
