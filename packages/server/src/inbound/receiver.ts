@@ -78,7 +78,7 @@ interface ReceiverDeps {
 export class Receiver {
   readonly #deps: ReceiverDeps;
   readonly #shared: ReadonlySet<string>;
-  readonly #known = new LRUCache<string, { inbox: AddressedInbox; until: number; generation: number }>({
+  readonly #known = new LRUCache<string, { taker: Taker; until: number; generation: number }>({
     max: KNOWN_INBOXES,
   });
   readonly #refusals: Batcher<NewRefusal, never>;
@@ -111,24 +111,15 @@ export class Receiver {
     const address = target?.address ?? this.#addressOf(path);
     if (address === undefined) throw noSuchInbox();
     const cached = target ? undefined : this.#cached(address);
-    const inbox =
-      cached && !this.#isFull(cached)
-        ? cached
-        : await (target ? this.#findTarget(target) : this.#find(address));
+    const inbox = cached && !isFull(cached) ? cached : await this.#find(address, target);
     if (!inbox || (accountId ?? inbox.accountId) !== inbox.accountId) throw noSuchInbox();
-    if (this.#isFull(inbox)) throw inboxFull();
-    const { maxMessagesPerInbox, maxMessageBytes } = this.#deps.plans.named(inbox.plan);
+    if (isFull(inbox)) throw inboxFull();
+    const { inboxId, maxMessages, maxMessageBytes, evictsOldest } = inbox;
     if (declaredBytes > maxMessageBytes) throw messageTooLarge(maxMessageBytes);
-    const isSink = inbox.kind === 'sink';
     return {
-      inboxId: inbox.inboxId,
-      accountId: inbox.accountId,
-      address,
-      rcptTo: path,
-      maxMessages: isSink ? SINK_MESSAGES : maxMessagesPerInbox,
-      maxMessageBytes,
-      evictsOldest: isSink,
-      ...(inbox.hasFaults && { faultsOf: isSink ? inbox.address : address }),
+      ...{ inboxId, accountId: inbox.accountId, address, rcptTo: path },
+      ...{ maxMessages, maxMessageBytes, evictsOldest },
+      ...(inbox.hasFaults && { faultsOf: inbox.kind === 'sink' ? inbox.address : address }),
     };
   }
 
@@ -269,11 +260,26 @@ export class Receiver {
   }
 
   /** A recent result of {@link #find}. Its `messageCount` may be outdated. */
-  #cached(address: string): AddressedInbox | undefined {
+  #cached(address: string): Taker | undefined {
     const { store, clock } = this.#deps;
     const found = this.#known.get(address);
     const isFresh = found?.generation === store.generation('inboxes') && clock.monotonic() < found.until;
-    return isFresh && found.inbox.expiresAt > clock.now() ? found.inbox : undefined;
+    return isFresh && found.taker.expiresAt > clock.now() ? found.taker : undefined;
+  }
+
+  async #find(address: string, target: CaptureTarget | null): Promise<Taker | undefined> {
+    const { store, clock, plans } = this.#deps;
+    const generation = store.generation('inboxes');
+    const inbox = await (target ? this.#inboxOf(target) : this.#chooseInbox(address));
+    if (!inbox) return undefined;
+    const { maxMessagesPerInbox, maxMessageBytes } = plans.named(inbox.plan);
+    const evictsOldest = inbox.kind === 'sink';
+    const maxMessages = evictsOldest ? SINK_MESSAGES : maxMessagesPerInbox;
+    const taker = { ...inbox, maxMessages, maxMessageBytes, evictsOldest };
+    // Not cached for an account's domain, because the operator may give it to another account.
+    if (generation !== null && inbox.address === address && this.#shared.has(domainOf(address)))
+      this.#known.set(address, { taker, until: clock.monotonic() + CACHE_TTL_MS, generation });
+    return taker;
   }
 
   /**
@@ -281,41 +287,34 @@ export class Receiver {
    * else the sink, which takes all other mail. An account's domain has only inboxes of that account. An
    * address in quarantine has no inbox.
    */
-  async #find(address: string): Promise<AddressedInbox | undefined> {
+  async #chooseInbox(address: string): Promise<AddressedInbox | undefined> {
     const { store, clock, sink } = this.#deps;
     const domain = domainOf(address);
     const isShared = this.#shared.has(domain);
-    const owner = isShared ? undefined : (await store.domains.find(domain))?.accountId;
-    if (isShared || owner !== undefined) {
-      const generation = store.generation('inboxes');
-      const inbox = await store.inboxes.findByAddress(address, clock.now());
-      // Not cached for an account's domain, because the operator may give it to another account.
-      if (inbox && isShared && generation !== null)
-        this.#known.set(address, { inbox, until: clock.monotonic() + CACHE_TTL_MS, generation });
-      if (inbox && (isShared || inbox.accountId === owner)) return inbox;
-    }
     const isSubdomain = isSubdomainOf(this.#shared, domain);
-    if (owner === undefined && !isSubdomain && !sink) return undefined;
-    const takers = await store.inboxes.findTakers(address, clock.now());
-    let taker = sink ? takers.sink : undefined;
-    if (takers.ofDomain && !isShared) {
-      const { live } = takers.ofDomain;
-      const mayTake = owner === undefined ? isSubdomain : live?.accountId === owner;
-      taker = mayTake ? live : undefined;
-    }
-    return (takers.ofAddress ?? taker)?.inboxId === taker?.inboxId ? taker : undefined;
+    const owner = isShared ? undefined : (await store.domains.find(domain))?.accountId;
+    if (!isShared && !isSubdomain && !sink && owner === undefined) return undefined;
+    const { ofAddress, ofDomain, ...other } = await store.inboxes.findTakers(address, clock.now());
+    const isUsable = (inbox: AddressedInbox | undefined, byAllAccounts: boolean) =>
+      owner === undefined ? byAllAccounts : inbox?.accountId === owner;
+    if (ofAddress?.live && isUsable(ofAddress.live, isShared)) return ofAddress.live;
+    let taker = sink ? other.sink : undefined;
+    if (ofDomain && !isShared) taker = isUsable(ofDomain.live, isSubdomain) ? ofDomain.live : undefined;
+    return ofAddress && ofAddress.inboxId !== taker?.inboxId ? undefined : taker;
   }
 
-  async #findTarget({ id, address }: CaptureTarget): Promise<AddressedInbox | undefined> {
+  async #inboxOf({ id, address }: CaptureTarget): Promise<AddressedInbox | undefined> {
     const { store, clock } = this.#deps;
-    const inbox = await store.inboxes.findByAddress(address, clock.now());
-    return inbox?.inboxId === id ? inbox : undefined;
-  }
-
-  #isFull({ kind, plan, messageCount }: AddressedInbox): boolean {
-    return kind !== 'sink' && messageCount >= this.#deps.plans.named(plan).maxMessagesPerInbox;
+    const { ofAddress } = await store.inboxes.findTakers(address, clock.now());
+    return ofAddress?.live?.inboxId === id ? ofAddress.live : undefined;
   }
 }
+
+/** A live inbox with the limits of its account's plan. */
+type Taker = AddressedInbox & Pick<Recipient, 'maxMessages' | 'maxMessageBytes' | 'evictsOldest'>;
+
+const isFull = ({ evictsOldest, messageCount, maxMessages }: Taker): boolean =>
+  !evictsOldest && messageCount >= maxMessages;
 
 export type SmtpReceiver = Pick<Receiver, 'accept' | 'deliver' | 'meetFault' | 'refused' | 'replied'>;
 

@@ -36,8 +36,10 @@ export function createFindCaptureTarget(deps: {
   const byKey = async (hash: string, name: string, now: number): Promise<InboxRecord | undefined> => {
     const found = await store.keys.findByHash(hash, now);
     if (!found) return undefined;
-    const inboxId = name.includes('@') ? (await store.inboxes.findByAddress(name, now))?.inboxId : name;
-    return inboxId === undefined ? undefined : store.inboxes.find(found.account.id, inboxId, now);
+    const inboxId = name.includes('@')
+      ? (await store.inboxes.findTakers(name, now)).ofAddress?.inboxId
+      : name;
+    return inboxId ? store.inboxes.find(found.account.id, inboxId, now) : undefined;
   };
 
   return async ({ authorizeAs, username, password }) => {

@@ -145,7 +145,9 @@ describe('an inbox that was made to expire', () => {
       expect(await sending.say('Subject: x\r\n\r\nx\r\n.')).toMatch(/^550 5\.1\.1/);
       const beside = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
       try {
-        expect(await beside.inboxes.findByAddress(inbox.address, app.clock.now())).toBeUndefined();
+        expect(
+          (await beside.inboxes.findTakers(inbox.address, app.clock.now())).ofAddress?.live,
+        ).toBeUndefined();
       } finally {
         await beside.close();
       }

@@ -136,15 +136,7 @@ export const finding = {
     },
   ),
 
-  findByAddress: read(async (db, address: string, now: number): Promise<AddressedInbox | undefined> => {
-    const row = await db.first<AddressedRow>(
-      sql`select ${ADDRESSED} from addresses a join inboxes i on i.id = a.inbox_id
-        join accounts c on c.id = i.account_id where a.address = ${address} and i.expires_at > ${now}`,
-    );
-    return row && toAddressed(row);
-  }),
-
-  /** Inboxes that may receive mail for an address (lower case, no tag) if no live inbox has the address. */
+  /** The inboxes that may receive mail for an address (lower case, without a tag). */
   findTakers: read(async (db, address: string, now: number): Promise<Takers> => {
     const domain = allOfDomain(domainOf(address));
     // `busy_until` is 0 if an address is reserved without an inbox.

@@ -44,7 +44,7 @@ export function describeAccounts(given: Given): void {
       expect(await accounts.setPlan(account.id, 'developer')).toEqual(changed);
       expect(await accounts.find(account.id)).toEqual(changed);
       expect((await keys.findByHash(hash, T))?.account).toEqual(changed);
-      expect((await inboxes.findByAddress(address, T))?.plan).toBe('developer');
+      expect((await inboxes.findTakers(address, T)).ofAddress?.live?.plan).toBe('developer');
     });
 
     it('an account whose first key is already known is not created', async () => {
@@ -197,7 +197,7 @@ export function describeAccounts(given: Given): void {
       expect(await on.store.accounts.findFirst()).toMatchObject({ id: other.owner });
       expect(await on.store.keys.findByHash(key.hash, NOW)).toBeUndefined();
       expect(await on.store.keys.list(owner)).toEqual([]);
-      expect(await on.store.inboxes.findByAddress(live.address, NOW)).toBeUndefined();
+      expect((await on.store.inboxes.findTakers(live.address, NOW)).ofAddress?.live).toBeUndefined();
       expect(await on.store.inboxes.find(owner, live.id, NOW)).toBeUndefined();
       expect(await on.store.domains.find(domain)).toBeUndefined();
       const { addresses, messages = 0, sources = 0, readings = 0, deliveries = 0, ...rest } = before;

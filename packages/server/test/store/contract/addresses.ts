@@ -36,7 +36,7 @@ export function describeAddresses(given: Given): void {
         const end = how === 'deleted' ? T + 49 : T + 100;
         const live = { inboxId: id, kind, address, accountId: owner, plan: 'developer' };
         expect(await taken(end - 1)).toMatchObject({ inboxId: id, live });
-        expect(await inboxes.findByAddress(address, end - 1)).toMatchObject(live);
+        expect((await inboxes.findTakers(address, end - 1)).ofAddress?.live).toMatchObject(live);
         if (how === 'deleted') await inboxes.delete(owner, id, end);
 
         const free = end + ADDRESS_QUARANTINE_MS;
@@ -114,7 +114,7 @@ export function describeAddresses(given: Given): void {
       await catchAllOn(owner, domain);
       await expect(given.inbox(owner, { address })).rejects.toMatchObject(TAKEN);
       await expect(catchAllOn(owner, domain, `x@${domain}`)).rejects.toMatchObject(TAKEN);
-      expect(await given.store.inboxes.findByAddress(`x@${domain}`, T)).toBeUndefined();
+      expect((await given.store.inboxes.findTakers(`x@${domain}`, T)).ofAddress?.live).toBeUndefined();
     });
 
     it('ends with its account, and its domain stays in quarantine', async () => {

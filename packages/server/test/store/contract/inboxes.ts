@@ -20,7 +20,7 @@ export function describeInboxes(given: Given): void {
       expect(created.inbox).toEqual(record);
       expect(await inboxes.find(owner, wish.id, T)).toEqual(record);
       expect(await inboxes.findByToken(tokenHash, T)).toEqual(record);
-      expect(await inboxes.findByAddress(wish.address, T)).toEqual({
+      expect((await inboxes.findTakers(wish.address, T)).ofAddress?.live).toEqual({
         ...{ inboxId: wish.id, kind: 'address', hasFaults: false, accountId: owner, plan: 'developer' },
         ...{ address: wish.address, messageCount: 0, expiresAt: wish.expiresAt },
       });
@@ -123,7 +123,7 @@ export function describeInboxes(given: Given): void {
       const change = { ttlMinutes: 9, expiresAt: T + 80 };
       expect(await inboxes.setExpiry(owner, id, change, T + 10)).toBeUndefined();
       expect(await inboxes.find(owner, id, T + 40)).toMatchObject({ expiresAt: T + 20 });
-      expect(await inboxes.findByAddress(address, T + 40)).toMatchObject({ inboxId: next.id });
+      expect((await inboxes.findTakers(address, T + 40)).ofAddress?.live).toMatchObject({ inboxId: next.id });
     });
 
     it('a new inbox at the address of an ended one shows no old mail, and outlives what the sweeper removes', async () => {
@@ -136,9 +136,9 @@ export function describeInboxes(given: Given): void {
       expect(await messages.listRows(next.id, everything, T + 10)).toEqual([]);
       expect(await messages.find(next.id, messageId, T + 10)).toBeUndefined();
       expect((await inboxes.findByToken(old.tokenHash, T + 10))?.id).toBe(old.id);
-      expect((await inboxes.findByAddress(old.address, T + 10))?.inboxId).toBe(next.id);
+      expect((await inboxes.findTakers(old.address, T + 10)).ofAddress?.live?.inboxId).toBe(next.id);
       await upkeep.sweep(T + 10 + TOMBSTONE_MS, 1000);
-      expect((await inboxes.findByAddress(old.address, T + 11))?.inboxId).toBe(next.id);
+      expect((await inboxes.findTakers(old.address, T + 11)).ofAddress?.live?.inboxId).toBe(next.id);
     });
   });
 }

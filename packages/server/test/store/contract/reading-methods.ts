@@ -34,7 +34,6 @@ export function showingMethods(
     'inboxes.find': async (now) => isLive(await inboxes.find(owner, inbox.id, now), now),
     'inboxes.findByToken': async (now) => isLive(await inboxes.findByToken(tokenHash, now), now),
     'inboxes.findTokenHash': async (now) => (await inboxes.findTokenHash(inbox.id, now)) === tokenHash,
-    'inboxes.findByAddress': async (now) => !!(await inboxes.findByAddress(inbox.address, now)),
     'inboxes.findTakers': async (now) => !!(await inboxes.findTakers(inbox.address, now)).ofAddress?.live,
     'inboxes.list': async (now) => (await inboxes.list(owner, page, now)).inboxes.length > 0,
     'messages.listRows': async (now) => (await messages.listRows(inbox.id, everything, now)).length > 0,

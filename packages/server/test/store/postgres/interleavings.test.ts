@@ -135,7 +135,9 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     await untilWaits(sweeping, 2);
     await admin.query('commit');
     await Promise.all([creating, sweeping]);
-    expect(await one.inboxes.findByAddress(address, T + 10)).toMatchObject({ inboxId: wanted.id });
+    expect((await one.inboxes.findTakers(address, T + 10)).ofAddress?.live).toMatchObject({
+      inboxId: wanted.id,
+    });
   });
 
   it.each(['an inbox', 'the account'])(
