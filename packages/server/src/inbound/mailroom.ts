@@ -68,162 +68,192 @@ export function toRefused(error: unknown): Refused {
   return new Refused(STATUS[code] ?? (code === 'outcome_unknown' ? 503 : statusOf(code)), message);
 }
 
+/** A caller of a provider API, with the parts that serve it. */
+type Served = MailroomDeps & ProviderCaller;
+
 /** Creates the operations behind the imitated provider APIs. A mail reaches only inboxes of the account. */
-export function createMailrooms({ store, events, receiver, budget, clock, domain }: MailroomDeps) {
-  const items = store.providerItems;
-  const untilOf = (kind: KeptKind): number => (kind === 'template' ? PERMANENT_UNTIL : clock.now() + DAY_MS);
+export const createMailrooms = (deps: MailroomDeps) => ({
+  of: (caller: ProviderCaller): Mailroom => mailroomOf({ ...deps, ...caller }),
+  /** Reads a request body. @throws AppError `message_too_large`; `unavailable` if it arrives too slowly */
+  readBody: (stream: Readable, remoteAddress: string, maxBytes: number): Promise<IncomingMail> =>
+    readMessage(stream, messageTooLarge, { budget: deps.budget, source: sourceKey(remoteAddress), maxBytes }),
+});
 
-  const of = (caller: ProviderCaller): Mailroom => {
-    const { provider, title, accountId, target, mayKeep, remoteAddress, requestId, signal } = caller;
-    // Items kept with a read token belong to its inbox alone.
-    const owner: ItemOwner = { id: target?.id ?? accountId, accountId };
-    const item = (kind: KeptKind, name: string): Item => ({ owner, provider, kind, name });
-
-    const assertKept = (kind: KeptKind, name: string, value: unknown): void => {
-      if (kind === 'template' && !mayKeep)
-        throw new Refused(403, 'This API key has the scope "read". Use one with the scope "full".');
-      if (name.length > MAX_ITEM_NAME)
-        throw new Refused(400, `A name has at most ${MAX_ITEM_NAME} characters, not ${name.length}.`);
-      if (JSON.stringify(value).length > MAX_ITEM_BYTES)
-        throw new Refused(413, `A ${kind} has at most ${MAX_ITEM_BYTES} bytes.`);
-    };
-
-    /** Drops and records recipients without an inbox. @throws Refused if no recipient is left */
-    const accept = async ({ raw, recipients }: Sending, envelope: MailEnvelope): Promise<Recipient[]> => {
-      const accepted: Recipient[] = [];
-      for (const path of new Set(recipients)) {
-        try {
-          accepted.push(await receiver.accept(path, raw.length, target, accountId));
-        } catch (error) {
-          const { mailFrom, helo } = envelope;
-          const refusal = { at: clock.now(), address: path, reply: replyOf(error), via: provider };
-          receiver.refused({ ...refusal, mailFrom, helo, remoteAddress });
-          if (!(error instanceof AppError) || error.code !== 'unknown_recipient') throw error;
-        }
-      }
-      if (accepted.length > 0) return accepted;
-      throw new Refused(404, noRecipient(recipients));
-    };
-
-    const meetFaults = async (recipients: readonly Recipient[], envelope: MailEnvelope): Promise<void> => {
-      const withFaults = recipients.filter(({ faultsOf }) => faultsOf !== undefined);
-      for (const recipient of new Map(withFaults.map((one) => [one.inboxId, one])).values()) {
-        const met = await receiver.meetFault(recipient, 'api', envelope);
-        if (!met) continue;
-        await clock.sleep(met.delayMs, signal);
-        if (met.disconnect) throw new Disconnected();
-        if (met.reply) throw new Refused(met.reply.code, met.reply.text);
-      }
-    };
-
-    const admit = async (sending: Sending) => {
-      const { raw, mailFrom, providerId, recipients, given, sendAt = 0 } = sending;
-      if (JSON.stringify(given).length > MAX_GIVEN_BYTES)
-        throw new Refused(400, `Tags and metadata have at most ${MAX_GIVEN_BYTES} bytes together.`);
-      if (recipients.length > MAX_RECIPIENTS)
-        throw new Refused(400, `A mail has at most ${MAX_RECIPIENTS} recipients, not ${recipients.length}.`);
-      const begun = clock.now();
-      const envelope = {
-        ...{ mailFrom, helo: '', remoteAddress, tls: false },
-        ...{ via: provider, providerMessageId: providerId, given },
-      };
-      const accepted = await accept(sending, envelope);
-      const store = async (): Promise<void> => {
-        if (sendAt > begun) return hold(sending, sendAt, accepted);
-        await receiver.deliver({
-          envelope,
-          recipients: accepted,
-          received: raw,
-          trace: { id: requestId, protocol: 'HTTP' },
-          trail: [
-            { event: 'provider-call', at: begun, detail: title },
-            { event: 'end-of-data', at: clock.now() },
-          ],
-        });
-      };
-      return { meetFaults: () => meetFaults(accepted, envelope), store };
-    };
-
-    const sendTogether: Mailroom['sendTogether'] = async (sendings, refused) => {
-      const refuse = (error: unknown, index: number): void =>
-        refused(error instanceof AppError ? toRefused(error) : error, index);
-      const found = await Promise.allSettled(sendings.map(admit));
-      const stores: { index: number; store: () => Promise<void> }[] = [];
-      for (const [index, one] of found.entries()) {
-        try {
-          if (one.status === 'rejected') throw one.reason;
-          // Fault rules are applied sequentially, so that `times` limits them to the first mails.
-          await one.value.meetFaults();
-          stores.push({ index, store: one.value.store });
-        } catch (error) {
-          refuse(error, index);
-        }
-      }
-      const ended = await Promise.allSettled(stores.map(({ store }) => store()));
-      for (const [place, one] of ended.entries())
-        if (one.status === 'rejected') refuse(one.reason, stores[place]?.index ?? place);
-    };
-
-    /** Schedules a mail for each inbox. When it is due, one transaction stores it and marks it as sent. */
-    const hold = async (sending: Sending, sendAt: number, accepted: readonly Recipient[]): Promise<void> => {
-      if (sendAt > MAX_TIME) throw new Refused(400, 'The time to send is too far in the future.');
-      const { raw, mailFrom, providerId, given } = sending;
-      const inboxes = [...Map.groupBy(accepted, ({ inboxId }) => inboxId)];
-      const now = clock.now();
-      const details = { via: provider, mailFrom, providerId, given, remoteAddress, requestId, begunAt: now };
-      const added = await store.outgoing.add(
-        inboxes.map(([inboxId, recipients]) => ({
-          ...{ id: newId('out', now), accountId, inboxId, kind: 'scheduled' },
-          ...{ ref: refOf(providerId), raw, dueAt: sendAt },
-          details: { ...details, to: recipients.map(({ rcptTo }) => rcptTo) },
-        })),
-        now,
-      );
-      if (added === 0)
-        throw new Refused(507, 'The inbox holds as many scheduled mails as it may, or has ended.');
-      events.publishDeliveries();
-    };
-
-    const refOf = (providerId: string): string => JSON.stringify([provider, providerId]);
-
-    return {
-      now: () => clock.now(),
-      uuid: newUuid,
-      domain,
-      send: (sending) =>
-        sendTogether([sending], (error) => {
-          throw error;
-        }),
-      sendTogether,
-      reschedule: (providerId, sendAt) => {
-        const owner = { accountId, inboxId: target?.id ?? null };
-        const changed = store.outgoing.reschedule(owner, refOf(providerId), sendAt, clock.now());
-        return changed.finally(() => events.publishDeliveries());
-      },
-      async kept(kind, name) {
-        const found = name.length <= MAX_ITEM_NAME && (await items.find(item(kind, name), clock.now()));
-        return found ? found.value : undefined;
-      },
-      keptOf: (kind) => items.list({ owner, provider, kind }, clock.now()),
-      async keep(kind, name, value) {
-        assertKept(kind, name, value);
-        if (value === null) await items.remove(item(kind, name));
-        else if (!(await items.keep(item(kind, name), value, untilOf(kind))))
-          throw new Refused(507, 'The account has as many templates as it may. Delete some.');
-      },
-      async keepFirst(kind, name, value) {
-        assertKept(kind, name, value);
-        return (await items.keepFirst(item(kind, name), value, untilOf(kind), clock.now()))?.value;
-      },
-    };
+function mailroomOf(served: Served): Mailroom {
+  const { store, events, clock, domain, provider, accountId, target } = served;
+  const rethrow = (error: unknown): never => {
+    throw error;
   };
-
   return {
-    of,
-    /** Reads a request body. @throws AppError `message_too_large`; `unavailable` if it arrives too slowly */
-    readBody: (stream: Readable, remoteAddress: string, maxBytes: number): Promise<IncomingMail> =>
-      readMessage(stream, messageTooLarge, { budget, source: sourceKey(remoteAddress), maxBytes }),
+    now: () => clock.now(),
+    uuid: newUuid,
+    domain,
+    send: (sending) => sendTogether(served, [sending], rethrow),
+    sendTogether: (sendings, refused) => sendTogether(served, sendings, refused),
+    reschedule: (providerId, sendAt) => {
+      const owner = { accountId, inboxId: target?.id ?? null };
+      const changed = store.outgoing.reschedule(owner, refOf(provider, providerId), sendAt, clock.now());
+      return changed.finally(() => events.publishDeliveries());
+    },
+    ...itemsOf(served),
   };
+}
+
+const refOf = (provider: string, providerId: string): string => JSON.stringify([provider, providerId]);
+
+/** The templates, idempotency keys and so on that a provider would keep. */
+function itemsOf(served: Served): Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'keepFirst'> {
+  const { store, clock, provider, accountId, target, mayKeep } = served;
+  const items = store.providerItems;
+  // Items kept with a read token belong to its inbox alone.
+  const owner: ItemOwner = { id: target?.id ?? accountId, accountId };
+  const untilOf = (kind: KeptKind): number => (kind === 'template' ? PERMANENT_UNTIL : clock.now() + DAY_MS);
+  const itemToKeep = (kind: KeptKind, name: string, value: unknown): Item => {
+    if (kind === 'template' && !mayKeep)
+      throw new Refused(403, 'This API key has the scope "read". Use one with the scope "full".');
+    if (name.length > MAX_ITEM_NAME)
+      throw new Refused(400, `A name has at most ${MAX_ITEM_NAME} characters, not ${name.length}.`);
+    if (JSON.stringify(value).length > MAX_ITEM_BYTES)
+      throw new Refused(413, `A ${kind} has at most ${MAX_ITEM_BYTES} bytes.`);
+    return { owner, provider, kind, name };
+  };
+  return {
+    async kept(kind, name) {
+      if (name.length > MAX_ITEM_NAME) return undefined;
+      return (await items.find({ owner, provider, kind, name }, clock.now()))?.value;
+    },
+    keptOf: (kind) => items.list({ owner, provider, kind }, clock.now()),
+    async keep(kind, name, value) {
+      const item = itemToKeep(kind, name, value);
+      if (value === null) await items.remove(item);
+      else if (!(await items.keep(item, value, untilOf(kind))))
+        throw new Refused(507, 'The account has as many templates as it may. Delete some.');
+    },
+    async keepFirst(kind, name, value) {
+      const item = itemToKeep(kind, name, value);
+      return (await items.keepFirst(item, value, untilOf(kind), clock.now()))?.value;
+    },
+  };
+}
+
+/** A mail with at least one recipient that has an inbox. */
+interface Admitted {
+  sending: Sending;
+  envelope: MailEnvelope;
+  recipients: Recipient[];
+  /** When it was sent, epoch milliseconds. */
+  begunAt: number;
+}
+
+async function sendTogether(
+  served: Served,
+  sendings: readonly Sending[],
+  refused: (error: unknown, index: number) => void,
+): Promise<void> {
+  const refuse = (error: unknown, index: number): void =>
+    refused(error instanceof AppError ? toRefused(error) : error, index);
+  const found = await Promise.allSettled(sendings.map((sending) => admit(served, sending)));
+  const admitted: [index: number, mail: Admitted][] = [];
+  for (const [index, one] of found.entries()) {
+    try {
+      if (one.status === 'rejected') throw one.reason;
+      // Fault rules are applied sequentially, so that `times` limits them to the first mails.
+      await meetFaults(served, one.value);
+      admitted.push([index, one.value]);
+    } catch (error) {
+      refuse(error, index);
+    }
+  }
+  const stored = await Promise.allSettled(admitted.map(([, mail]) => keep(served, mail)));
+  for (const [place, one] of stored.entries())
+    if (one.status === 'rejected') refuse(one.reason, admitted[place]?.[0] ?? place);
+}
+
+/** Drops and records recipients without an inbox. @throws Refused if no recipient is left */
+async function admit(served: Served, sending: Sending): Promise<Admitted> {
+  const { mailFrom, providerId, given } = sending;
+  const { clock, provider, remoteAddress } = served;
+  if (JSON.stringify(given).length > MAX_GIVEN_BYTES)
+    throw new Refused(400, `Tags and metadata have at most ${MAX_GIVEN_BYTES} bytes together.`);
+  const { length } = sending.recipients;
+  if (length > MAX_RECIPIENTS)
+    throw new Refused(400, `A mail has at most ${MAX_RECIPIENTS} recipients, not ${length}.`);
+  const begunAt = clock.now();
+  const envelope = {
+    ...{ mailFrom, helo: '', remoteAddress, tls: false },
+    ...{ via: provider, providerMessageId: providerId, given },
+  };
+  const recipients: Recipient[] = [];
+  for (const path of new Set(sending.recipients)) {
+    const recipient = await accept(served, sending, path);
+    if (recipient) recipients.push(recipient);
+  }
+  if (recipients.length === 0) throw new Refused(404, noRecipient(sending.recipients));
+  return { sending, envelope, recipients, begunAt };
+}
+
+async function accept(
+  { receiver, clock, target, accountId, provider, remoteAddress }: Served,
+  { raw, mailFrom }: Sending,
+  path: string,
+): Promise<Recipient | undefined> {
+  try {
+    return await receiver.accept(path, raw.length, target, accountId);
+  } catch (error) {
+    const refusal = { at: clock.now(), address: path, reply: replyOf(error), via: provider };
+    receiver.refused({ ...refusal, mailFrom, helo: '', remoteAddress });
+    if (error instanceof AppError && error.code === 'unknown_recipient') return undefined;
+    throw error;
+  }
+}
+
+async function meetFaults({ receiver, clock, signal }: Served, mail: Admitted): Promise<void> {
+  const withFaults = mail.recipients.filter(({ faultsOf }) => faultsOf !== undefined);
+  for (const recipient of new Map(withFaults.map((one) => [one.inboxId, one])).values()) {
+    const met = await receiver.meetFault(recipient, 'api', mail.envelope);
+    if (!met) continue;
+    await clock.sleep(met.delayMs, signal);
+    if (met.disconnect) throw new Disconnected();
+    if (met.reply) throw new Refused(met.reply.code, met.reply.text);
+  }
+}
+
+async function keep(served: Served, mail: Admitted): Promise<void> {
+  const { sending, envelope, recipients, begunAt } = mail;
+  const { receiver, clock, requestId, title } = served;
+  const { raw: received, sendAt = 0 } = sending;
+  if (sendAt > begunAt) return schedule(served, mail, sendAt);
+  await receiver.deliver({
+    ...{ envelope, recipients, received },
+    trace: { id: requestId, protocol: 'HTTP' },
+    trail: [
+      { event: 'provider-call', at: begunAt, detail: title },
+      { event: 'end-of-data', at: clock.now() },
+    ],
+  });
+}
+
+/** Schedules a mail for each inbox. When it is due, one transaction stores it and marks it as sent. */
+async function schedule(
+  { store, events, clock, accountId, provider, remoteAddress, requestId }: Served,
+  { sending, recipients }: Admitted,
+  sendAt: number,
+): Promise<void> {
+  if (sendAt > MAX_TIME) throw new Refused(400, 'The time to send is too far in the future.');
+  const { raw, mailFrom, providerId, given } = sending;
+  const now = clock.now();
+  const details = { via: provider, mailFrom, providerId, given, remoteAddress, requestId, begunAt: now };
+  const inboxes = [...Map.groupBy(recipients, ({ inboxId }) => inboxId)];
+  const added = await store.outgoing.add(
+    inboxes.map(([inboxId, own]) => ({
+      ...{ id: newId('out', now), accountId, inboxId, kind: 'scheduled' },
+      ...{ ref: refOf(provider, providerId), raw, dueAt: sendAt },
+      details: { ...details, to: own.map(({ rcptTo }) => rcptTo) },
+    })),
+    now,
+  );
+  if (added === 0) throw new Refused(507, 'The inbox holds as many scheduled mails as it may, or has ended.');
+  events.publishDeliveries();
 }
 
 const noRecipient = (recipients: readonly string[]): string =>
