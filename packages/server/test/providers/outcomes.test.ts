@@ -1,20 +1,16 @@
-import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { createServer, globalAgent } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2';
-import { EventWebhook, EventWebhookHeader } from '@sendgrid/eventwebhook';
-import { Resend } from 'resend';
 import MessageValidator from 'sns-validator';
-import { Webhook } from 'svix';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { selfSignedCertificate } from '../../src/smtp/tls.ts';
 import { apiClient, type Body } from '../support/api-client.ts';
 import { freePort } from '../support/ports.ts';
 import { startApp, TEST_KEY } from '../support/start-app.ts';
-import { type ReceivedRequest, startHttp } from '../webhooks/receivers.ts';
-import { mailgunSdk, postmarkSdk, sendgridSdk } from './sdks.ts';
+import { startHttp } from '../webhooks/receivers.ts';
+import { awsOptions, IS_SIGNED, SDKS } from './sdks.ts';
 
 /** As in production, TLS ends before the server: verifiers of SNS fetch its certificate by HTTPS only. */
 const proxy = createServer((incoming, outgoing) => {
@@ -47,62 +43,13 @@ afterAll(async () => {
 });
 
 const createInbox = async (): Promise<Body> => (await api('POST', '/v1/inboxes', { body: {} })).body;
-const { mail: sendgrid } = sendgridSdk(server, TEST_KEY);
-const postmark = postmarkSdk(server, TEST_KEY);
-const mailgun = mailgunSdk(server, TEST_KEY);
-const resend = new Resend(TEST_KEY, { baseUrl: `${server}/providers/resend` });
 
-/** Whether a request is signed with what the settings of the provider show. */
-const IS_SIGNED: Record<string, (request: ReceivedRequest, shown: Record<string, string>) => boolean> = {
-  sendgrid({ body, headers }, { publicKey = '' }) {
-    const webhook = new EventWebhook();
-    const [signature = '', timestamp = ''] = [
-      EventWebhookHeader.SIGNATURE(),
-      EventWebhookHeader.TIMESTAMP(),
-    ].map((name) => headers[name.toLowerCase()]);
-    return webhook.verifySignature(
-      webhook.convertPublicKeyToECDSA(publicKey),
-      String(body),
-      signature,
-      timestamp,
-    );
-  },
-  postmark: ({ headers }, { username, password }) =>
-    headers.authorization === `Basic ${btoa(`${username}:${password}`)}`,
-  mailgun({ body }, { signingKey = '' }) {
-    const { timestamp, token, signature } = JSON.parse(String(body)).signature;
-    return (
-      createHmac('sha256', signingKey)
-        .update(timestamp + token)
-        .digest('hex') === signature
-    );
-  },
-  resend({ body, headers }, { signingSecret = '' }) {
-    // Throws for what is not valid, and returns nothing.
-    new Webhook(signingSecret).verify(String(body), headers);
-    return true;
-  },
-};
-
-/** Sends with the SDK and resolves with the id in its response. */
+/** Sends with the SDK, with what the application gives to be told again. @returns the id in its response */
 const SENDS: Record<string, (to: string) => Promise<unknown>> = {
-  async sendgrid(to) {
-    const mail = { to, from: 'a@b.example', subject: 'Hi', text: 'Hi', customArgs: { n: '1' } };
-    const [answer] = await sendgrid.send(mail);
-    return answer.headers['x-message-id'];
-  },
-  async postmark(to) {
-    const mail = { To: to, From: 'a@b.example', Subject: 'Hi', TextBody: 'Hi', Metadata: { n: '1' } };
-    return (await postmark.sendEmail(mail)).MessageID;
-  },
-  async mailgun(to) {
-    const mail = { to, from: 'a@b.example', subject: 'Hi', text: 'Hi', 'v:n': '1' };
-    return (await mailgun.messages.create('b.example', mail)).id;
-  },
-  async resend(to) {
-    const tags = [{ name: 'n', value: '1' }];
-    return (await resend.emails.send({ from: 'a@b.example', to, subject: 'Hi', text: 'Hi', tags })).data?.id;
-  },
+  sendgrid: (to) => SDKS.sendgrid.send(server, TEST_KEY, { to, customArgs: { n: '1' } }),
+  postmark: (to) => SDKS.postmark.send(server, TEST_KEY, { To: to, Metadata: { n: '1' } }),
+  mailgun: (to) => SDKS.mailgun.send(server, TEST_KEY, { to, 'v:n': '1' }),
+  resend: (to) => SDKS.resend.send(server, TEST_KEY, { to, tags: [{ name: 'n', value: '1' }] }),
 };
 
 /** The next request to the application, which has taken `seen` of them. */
@@ -157,10 +104,7 @@ describe('an outcome of a mail that came by ses', () => {
 
       const inbox = await createInbox();
       await api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules: [{ outcome: 'bounce' }] } });
-      const client = new SESv2Client({
-        ...{ endpoint: `${server}/providers/ses`, region: 'us-east-1' },
-        credentials: { accessKeyId: TEST_KEY, secretAccessKey: 'any' },
-      });
+      const client = new SESv2Client(awsOptions(server, TEST_KEY));
       const { MessageId } = await client.send(
         new SendEmailCommand({
           ...{ FromEmailAddress: 'Shop <shop@acme.example>', ConfigurationSetName: 'main' },
@@ -190,26 +134,15 @@ describe('scheduled mail', () => {
   const subjects = async ({ id }: Body) =>
     (await api('GET', `/v1/inboxes/${id}/messages`)).body.messages.map(({ subject }: Body) => subject);
 
-  it.each([
+  it.each<[string, (to: string) => Promise<unknown>]>([
     [
       'send_at of SendGrid',
-      (to: string) => {
-        const sendAt = Math.floor(inAnHour() / 1000);
-        return sendgrid.send({ to, from: 'a@b.example', subject: 'Later', text: 'Hi', sendAt });
-      },
+      (to) => SDKS.sendgrid.send(server, TEST_KEY, { to, sendAt: Math.floor(inAnHour() / 1000) }),
     ],
     [
       'o:deliverytime of Mailgun',
-      (to: string) => {
-        const time = { 'o:deliverytime': new Date(inAnHour()).toUTCString() };
-        return mailgun.messages.create('b.example', {
-          to,
-          from: 'a@b.example',
-          subject: 'Later',
-          text: 'Hi',
-          ...time,
-        });
-      },
+      (to) =>
+        SDKS.mailgun.send(server, TEST_KEY, { to, 'o:deliverytime': new Date(inAnHour()).toUTCString() }),
     ],
   ])('by %s is held until its time or an advance', async (_what, send) => {
     const inbox = await createInbox();
@@ -219,7 +152,7 @@ describe('scheduled mail', () => {
     expect(early.body).toEqual({ released: 0 });
     const { body } = await api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 31 } });
     expect(body).toEqual({ released: 1 });
-    await vi.waitFor(async () => expect(await subjects(inbox)).toEqual(['Later']), {
+    await vi.waitFor(async () => expect(await subjects(inbox)).toEqual(['Hi']), {
       timeout: 20_000,
       interval: 50,
     });

@@ -1,47 +1,15 @@
 import { afterAll, expect, it } from 'vitest';
 import { startApp, TEST_KEY } from '../support/start-app.ts';
-import { mailgunSdk, newInbox, postmarkSdk, sendgridSdk } from './sdks.ts';
+import { newInbox, SDKS, type SdkName } from './sdks.ts';
 
 const app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
 afterAll(() => app.stop());
 
-type Wrong = Record<string, unknown>;
 const TO = 'ada@mayfly.test';
-const FROM = 'The Shop <shop@example.com>';
 
-/** Of each SDK: a mail with something wrong, and what the application sees of the error that it throws. */
-const SDKS = {
-  sendgrid: {
-    send: (wrong: Wrong, key: string) => {
-      const mail = { from: FROM, to: TO, subject: 'Hi', text: 'Hi', ...wrong };
-      return sendgridSdk(app.url, key).mail.send(mail) as Promise<unknown>;
-    },
-    seen: ({ code, response }: { code: number; response: { body: { errors: object[] } } }) => ({
-      status: code,
-      ...response.body.errors[0],
-    }),
-  },
-  postmark: {
-    send: (wrong: Wrong, key: string) => {
-      const mail = { From: FROM, To: TO, Subject: 'Hi', TextBody: 'Hi', ...wrong };
-      return postmarkSdk(app.url, key).sendEmail(mail) as Promise<unknown>;
-    },
-    seen: ({ name, code, statusCode, message }: Record<string, unknown>) => ({
-      ...{ status: statusCode, name, code, message },
-    }),
-  },
-  mailgun: {
-    send: (wrong: Wrong, key: string) => {
-      const mail = { from: FROM, to: TO, subject: 'Hi', text: 'Hi', ...wrong };
-      return mailgunSdk(app.url, key).messages.create('mg.example.com', mail) as Promise<unknown>;
-    },
-    seen: ({ status, details }: Record<string, unknown>) => ({ status, message: details }),
-  },
-};
-type Sdk = keyof typeof SDKS;
-
-const refusalOf = async (sdk: Sdk, wrong: Wrong, key = TEST_KEY) => {
-  const error = await SDKS[sdk].send(wrong, key).then(
+/** What the application sees of the error that an SDK throws for a mail with something wrong. */
+const refusalOf = async (sdk: SdkName, wrong: Record<string, unknown>, key = TEST_KEY) => {
+  const error = await SDKS[sdk].send(app.url, key, wrong).then(
     () => expect.fail('was accepted'),
     (thrown) => thrown,
   );
@@ -94,24 +62,33 @@ it.each([
   expect(await refusalOf('mailgun', wrong)).toMatchObject({ status: 400, ...says(message) });
 });
 
-it.each<[Sdk, object]>([
+const KEY_IS_INVALID = /^API key is invalid\. .*the key "dev"/;
+it.each<[SdkName, object]>([
   ['sendgrid', { status: 401, field: null, ...says('grant is invalid, expired, or revoked') }],
   ['postmark', { status: 401, name: 'InvalidAPIKeyError', code: 10 }],
   ['mailgun', { status: 401, message: expect.stringMatching(/^Forbidden\. .*the key "dev"/) }],
+  ['resend', { status: 403, name: 'invalid_api_key', message: expect.stringMatching(KEY_IS_INVALID) }],
+  ['ses', { status: 403, name: 'InvalidClientTokenId', ...says('The security token included in') }],
+  ['sesv2', { status: 403, name: 'UnrecognizedClientException' }],
 ])('%s is told about a wrong key', async (sdk, refusal) => {
-  expect(await refusalOf(sdk, {}, sdk === 'mailgun' ? 'key-wrong' : 'mfk_wrong')).toMatchObject(refusal);
+  const ofProvider = { mailgun: 'key-wrong', resend: 're_wrong' };
+  const key = sdk === 'mailgun' || sdk === 'resend' ? ofProvider[sdk] : 'mfk_wrong';
+  expect(await refusalOf(sdk, {}, key)).toMatchObject(refusal);
 });
 
-it.each<[Sdk, string, object]>([
-  ['sendgrid', 'to', { status: 429, message: 'Slow down' }],
-  ['postmark', 'To', { name: 'RateLimitExceededError', code: 429 }],
-  ['mailgun', 'to', { status: 429, message: 'Slow down' }],
-])('%s meets the rate limit of a fault rule exactly as often as it says', async (sdk, field, refusal) => {
+it.each<[SdkName, object]>([
+  ['sendgrid', { status: 429, message: 'Slow down' }],
+  ['postmark', { name: 'RateLimitExceededError', code: 429 }],
+  ['mailgun', { status: 429, message: 'Slow down' }],
+  ['resend', { status: 429, name: 'rate_limit_exceeded', message: 'Slow down' }],
+  ['ses', { status: 400, name: 'Throttling', message: 'Slow down' }],
+  ['sesv2', { status: 429, name: 'TooManyRequestsException' }],
+])('%s meets the rate limit of a fault rule exactly as often as it says', async (sdk, refusal) => {
   const inbox = await newInbox(app);
   await inbox.limitOnce('Slow down');
-  const mail = { [field]: inbox.address };
+  const mail = { [SDKS[sdk].to]: inbox.address };
   expect(await refusalOf(sdk, mail)).toMatchObject(refusal);
   expect(await inbox.messages()).toEqual([]);
-  await SDKS[sdk].send(mail, TEST_KEY);
+  await SDKS[sdk].send(app.url, TEST_KEY, mail);
   await inbox.only();
 });

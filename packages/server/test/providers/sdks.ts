@@ -1,7 +1,13 @@
+import { createHmac } from 'node:crypto';
+import { SESClient, SendEmailCommand as SendEmailV1 } from '@aws-sdk/client-ses';
+import { SESv2Client, SendEmailCommand as SendEmailV2 } from '@aws-sdk/client-sesv2';
 import sgClient from '@sendgrid/client';
+import { EventWebhook, EventWebhookHeader } from '@sendgrid/eventwebhook';
 import sgMail from '@sendgrid/mail';
 import Mailgun from 'mailgun.js';
 import { ServerClient } from 'postmark';
+import { Resend } from 'resend';
+import { Webhook } from 'svix';
 import { expect } from 'vitest';
 import type { Body } from '../support/api-client.ts';
 import type { TestApp } from '../support/start-app.ts';
@@ -13,6 +19,15 @@ export const mailgunSdk = (url: string, key: string) =>
 
 export const postmarkSdk = (url: string, token: string): ServerClient =>
   new ServerClient(token, { requestHost: `${new URL(url).host}/providers/postmark`, useHttps: false });
+
+export const resendSdk = (url: string, key: string): Resend =>
+  new Resend(key, { baseUrl: `${url}/providers/resend` });
+
+/** Options of the clients of AWS. */
+export const awsOptions = (url: string, accessKeyId: string, region = 'us-east-1') => ({
+  ...{ endpoint: `${url}/providers/ses`, region },
+  credentials: { accessKeyId, secretAccessKey: 'any' },
+});
 
 // The types of the SDK do not say that the classes are there.
 const { Client } = sgClient as unknown as { Client: new () => typeof sgClient };
@@ -26,6 +41,123 @@ export function sendgridSdk(url: string, key: string): { mail: typeof sgMail; cl
   mail.setClient(client);
   return { mail, client };
 }
+
+type Fields = Record<string, unknown>;
+
+/** One SDK: it sends a small mail with these fields, in its own names, in place of or beside those of the mail. */
+interface Sdk {
+  /** The field for the recipient. */
+  to: string;
+  /** @returns the id in the answer */
+  send(url: string, key: string, fields: Fields): Promise<unknown>;
+  /** What an application sees of the error that `send` throws. */
+  seen(error: Body): Fields;
+}
+
+const MAIL = { from: 'The Shop <shop@example.com>', to: 'ada@mayfly.test', subject: 'Hi', text: 'Hi' };
+const TEXT = { Subject: { Data: 'Hi' }, Body: { Text: { Data: 'Hi' } } };
+const to = ({ to: address = MAIL.to }: Fields) => ({ Destination: { ToAddresses: [String(address)] } });
+const ofAws = ({ name, message, $metadata }: Body): Fields => ({
+  ...{ status: $metadata?.httpStatusCode, name, message },
+});
+
+export const SDKS = {
+  sendgrid: {
+    to: 'to',
+    async send(url, key, fields) {
+      const [answer] = await sendgridSdk(url, key).mail.send({ ...MAIL, ...fields });
+      return answer.headers['x-message-id'];
+    },
+    seen: ({ code, response }) => ({ status: code, ...response.body.errors[0] }),
+  },
+  postmark: {
+    to: 'To',
+    async send(url, key, fields) {
+      const mail = { From: MAIL.from, To: MAIL.to, Subject: 'Hi', TextBody: 'Hi', ...fields };
+      return (await postmarkSdk(url, key).sendEmail(mail)).MessageID;
+    },
+    seen: ({ name, code, statusCode, message }) => ({ status: statusCode, name, code, message }),
+  },
+  mailgun: {
+    to: 'to',
+    send: async (url, key, fields) =>
+      (await mailgunSdk(url, key).messages.create('mg.example.com', { ...MAIL, ...fields })).id,
+    seen: ({ status, details }) => ({ status, message: details }),
+  },
+  resend: {
+    to: 'to',
+    async send(url, key, fields) {
+      const { data, error } = await resendSdk(url, key).emails.send({ ...MAIL, ...fields });
+      if (error) throw error;
+      return data?.id;
+    },
+    seen: ({ statusCode, name, message }) => ({ status: statusCode, name, message }),
+  },
+  ses: {
+    to: 'to',
+    async send(url, key, fields) {
+      const client = new SESClient({ ...awsOptions(url, key), maxAttempts: 1 });
+      const mail = { Source: MAIL.from, Message: TEXT, ...to(fields) };
+      return (await client.send(new SendEmailV1(mail)).finally(() => client.destroy())).MessageId;
+    },
+    seen: ofAws,
+  },
+  sesv2: {
+    to: 'to',
+    async send(url, key, fields) {
+      const client = new SESv2Client({ ...awsOptions(url, key), maxAttempts: 1 });
+      const mail = { FromEmailAddress: MAIL.from, Content: { Simple: TEXT }, ...to(fields) };
+      return (await client.send(new SendEmailV2(mail)).finally(() => client.destroy())).MessageId;
+    },
+    seen: ofAws,
+  },
+} satisfies Record<string, Sdk>;
+export type SdkName = keyof typeof SDKS;
+
+interface Signed {
+  headers: Record<string, string>;
+  body: Uint8Array;
+}
+
+const throwsNot = (verify: () => unknown): boolean => {
+  try {
+    verify();
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Whether a request of a provider is signed with what its settings show, by the provider's library where there is one. */
+export const IS_SIGNED: Record<string, (request: Signed, shown: Record<string, string>) => boolean> = {
+  sendgrid({ body, headers }, { publicKey = '' }) {
+    const webhook = new EventWebhook();
+    const [signature = '', timestamp = ''] = [
+      EventWebhookHeader.SIGNATURE(),
+      EventWebhookHeader.TIMESTAMP(),
+    ].map((name) => headers[name.toLowerCase()]);
+    const key = webhook.convertPublicKeyToECDSA(publicKey);
+    return webhook.verifySignature(key, Buffer.from(body).toString(), signature, timestamp);
+  },
+  postmark: ({ headers }, { username, password }) =>
+    headers.authorization === `Basic ${btoa(`${username}:${password}`)}`,
+  mailgun({ body }, { signingKey = '' }) {
+    const { timestamp, token, signature } = JSON.parse(Buffer.from(body).toString()).signature;
+    const hmac = createHmac('sha256', signingKey).update(timestamp + token);
+    return token.length === 50 && hmac.digest('hex') === signature;
+  },
+  resend({ body, headers }, { signingSecret = '' }) {
+    const payload = Buffer.from(body).toString();
+    const [id = '', timestamp = '', signature = ''] = ['id', 'timestamp', 'signature'].map(
+      (name) => headers[`svix-${name}`],
+    );
+    const given = { payload, headers: { id, timestamp, signature }, webhookSecret: signingSecret };
+    return (
+      throwsNot(() => new Webhook(signingSecret).verify(payload, headers)) &&
+      throwsNot(() => new Resend('re_x').webhooks.verify(given))
+    );
+  },
+};
 
 /** A new inbox for what an SDK sends. */
 export async function newInbox(app: TestApp) {

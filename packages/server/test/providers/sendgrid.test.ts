@@ -9,39 +9,6 @@ afterAll(() => app.stop());
 const FROM = { email: 'shop@example.com', name: 'The Shop' };
 
 describe('@sendgrid/mail, unchanged but for the address', () => {
-  it('sends text, HTML, an attachment, an inline image and headers, and answers 202 with the id of the mail', async () => {
-    const inbox = await newInbox(app);
-    const [answer] = await mail.send({
-      ...{ to: { email: inbox.address, name: 'Ada' }, from: FROM, replyTo: 'help@example.com' },
-      ...{ subject: 'Your code is 482913', text: 'Code 482913', html: '<p>482913 <img src="cid:logo"></p>' },
-      attachments: [
-        { content: 'VGhlIHRlcm1z', filename: 'terms.txt', type: 'text/plain', disposition: 'attachment' },
-        {
-          content: 'iVBORw0KGgo=',
-          filename: 'logo.png',
-          type: 'image/png',
-          disposition: 'inline',
-          contentId: 'logo',
-        },
-      ],
-      headers: { 'X-Order': '17' },
-      categories: ['sign-up'],
-      customArgs: { order: '17' },
-    });
-    expect([answer.statusCode, answer.body]).toEqual([202, '']);
-    const message = await inbox.only();
-    expect(message).toMatchObject({
-      ...{ subject: 'Your code is 482913', text: expect.stringContaining('Code 482913') },
-      from: { address: 'shop@example.com', name: 'The Shop' },
-      to: [{ address: inbox.address, name: 'Ada' }],
-      replyTo: [{ address: 'help@example.com' }],
-      codes: [{ value: '482913' }],
-      attachments: expect.arrayContaining([expect.objectContaining({ filename: 'terms.txt', size: 9 })]),
-      envelope: { via: 'sendgrid', providerMessageId: answer.headers['x-message-id'] },
-    });
-    expect(message.headers).toContainEqual({ name: 'X-Order', value: '17' });
-  });
-
   it('makes a mail of its own of each personalization, with its substitutions and without the others', async () => {
     const [ada, bob, copy] = await Promise.all([newInbox(app), newInbox(app), newInbox(app)]);
     await mail.send({

@@ -1,20 +1,15 @@
 import * as v1 from '@aws-sdk/client-ses';
 import * as v2 from '@aws-sdk/client-sesv2';
-import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { describeOnSqlite, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
-import { newInbox } from './sdks.ts';
+import { awsOptions, newInbox } from './sdks.ts';
 
 let app: TestApp;
 let ses: v1.SESClient;
 let sesv2: v2.SESv2Client;
 
-const options = (accessKeyId: string, region = 'us-east-1') => ({
-  endpoint: `${app.url}/providers/ses`,
-  credentials: { accessKeyId, secretAccessKey: 'any' },
-  region,
-});
+const options = (accessKeyId: string, region?: string) => awsOptions(app.url, accessKeyId, region);
 
 const SOURCE = 'Shop <shop@acme.example>';
 const simple = (subject = 'Hello') => ({
@@ -41,34 +36,6 @@ describeOnSqlite('Amazon SES', (engine) => {
   });
 
   describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
-    it('sends a mail with all its fields', async () => {
-      const [to, cc, bcc] = [await newInbox(app), await newInbox(app), await newInbox(app)];
-      const { MessageId } = await ses.send(
-        new v1.SendEmailCommand({
-          Source: '=?UTF-8?B?R3LDtsOfZQ==?= <shop@acme.example>',
-          Destination: {
-            ToAddresses: [`"Lovelace, Ada" <${to.address}>`],
-            CcAddresses: [cc.address],
-            BccAddresses: [bcc.address],
-          },
-          ReplyToAddresses: ['help@acme.example'],
-          Message: simple('Grüße 👋 & <more>'),
-          Tags: [{ Name: 'campaign', Value: 'welcome' }],
-          ConfigurationSetName: 'any',
-        }),
-      );
-      expect(MessageId).toMatch(/^0100[0-9a-f]{12}-[0-9a-f-]{36}-000000$/);
-      expect(await to.only()).toMatchObject({
-        envelope: { via: 'ses', providerMessageId: MessageId },
-        subject: 'Grüße 👋 & <more>',
-        rfcMessageId: `<${MessageId}@email.amazonses.com>`,
-        from: { name: 'Größe', address: 'shop@acme.example' },
-        to: [{ name: 'Lovelace, Ada', address: to.address }],
-      });
-      expect((await cc.only()).codes[0].value).toBe('482913');
-      expect(await bcc.raw()).not.toContain(bcc.address.split('@')[0]);
-    });
-
     it('sends a raw mail to the destinations, or to those of its header, as SES rewrites it', async () => {
       const [to, bcc] = [await newInbox(app), await newInbox(app)];
       const mail = (recipient: string, hidden: string) =>
@@ -170,21 +137,14 @@ describeOnSqlite('Amazon SES', (engine) => {
       );
     });
 
-    it('answers a wrong key and bad mail with the errors of SES', async () => {
+    it('answers bad mail with the errors of SES', async () => {
       const { address } = await newInbox(app);
-      const send = (client: v1.SESClient, Source: string, ToAddresses: string[]) =>
-        error(
-          client.send(new v1.SendEmailCommand({ Source, Destination: { ToAddresses }, Message: simple() })),
-        );
-      const stranger = new v1.SESClient(options('AKIAIOSFODNN7EXAMPLE'));
-      expect(await send(stranger, SOURCE, [address])).toMatch(
-        /^403 InvalidClientTokenId: The security token included in the request is invalid\.$/,
-      );
-      stranger.destroy();
-      expect(await send(ses, SOURCE, ['nobody@unknown.example'])).toMatch(/^400 MessageRejected: /);
+      const send = (Source: string, ToAddresses: string[]) =>
+        error(ses.send(new v1.SendEmailCommand({ Source, Destination: { ToAddresses }, Message: simple() })));
+      expect(await send(SOURCE, ['nobody@unknown.example'])).toMatch(/^400 MessageRejected: /);
       for (const to of [[], ['ada'], ['a@b\r\nBcc: c@d'], Array(51).fill(address)])
-        expect(await send(ses, SOURCE, to), String(to)).toMatch(/^400 InvalidParameterValue: /);
-      expect(await send(ses, 'Shop', [address])).toMatch(/^400 InvalidParameterValue: /);
+        expect(await send(SOURCE, to), String(to)).toMatch(/^400 InvalidParameterValue: /);
+      expect(await send('Shop', [address])).toMatch(/^400 InvalidParameterValue: /);
       expect(
         await error(ses.send(new v1.SendRawEmailCommand({ RawMessage: { Data: Buffer.from('x') } }))),
       ).toMatch(/^400 InvalidParameterValue: Missing required header 'From'\.$/);
@@ -205,27 +165,11 @@ describeOnSqlite('Amazon SES', (engine) => {
       }
     });
 
-    it('meet the throttling of a fault rule, and send when they try again', async () => {
+    it('send again when they are throttled', async () => {
       const inbox = await newInbox(app);
+      await inbox.limitOnce('Maximum sending rate exceeded.');
       const Destination = { ToAddresses: [inbox.address] };
-      const once = [
-        () => new v1.SESClient({ ...options(TEST_KEY), maxAttempts: 1 }),
-        () => new v2.SESv2Client({ ...options(TEST_KEY), maxAttempts: 1 }),
-      ] as const;
-      const email = { Source: SOURCE, Destination, Message: simple() };
-      const email2 = { FromEmailAddress: SOURCE, Destination, Content: { Simple: simple() } };
-      const setFault = () => inbox.limitOnce('Maximum sending rate exceeded.');
-      await setFault();
-      expect(await error(once[0]().send(new v1.SendEmailCommand(email)))).toMatch(
-        /^400 Throttling: Maximum sending rate exceeded\.$/,
-      );
-      await setFault();
-      expect(await error(once[1]().send(new v2.SendEmailCommand(email2)))).toMatch(
-        /^429 TooManyRequestsException: /,
-      );
-      expect(await inbox.messages()).toEqual([]);
-      await setFault();
-      await ses.send(new v1.SendEmailCommand(email));
+      await ses.send(new v1.SendEmailCommand({ Source: SOURCE, Destination, Message: simple() }));
       await inbox.only();
     });
   });
@@ -235,31 +179,11 @@ describeOnSqlite('Amazon SES', (engine) => {
       client.send(new v2.SendEmailCommand({ FromEmailAddress: SOURCE, Content: {}, ...request }));
     const toOnly = (address: string) => ({ Destination: { ToAddresses: [address] } });
 
-    it('sends simple mails with attachments and headers, and raw ones', async () => {
-      const [inbox, second] = [await newInbox(app), await newInbox(app)];
-      const { MessageId } = await send({
-        ...toOnly(inbox.address),
-        Content: {
-          Simple: {
-            ...simple(),
-            Headers: [{ Name: 'X-Campaign', Value: 'spring' }],
-            Attachments: [
-              { FileName: 'terms.txt', RawContent: Buffer.from('The terms'), ContentType: 'text/plain' },
-              {
-                ...{ FileName: 'logo.png', RawContent: Buffer.from('png'), ContentType: 'image/png' },
-                ...{ ContentId: 'logo', ContentDisposition: 'INLINE' },
-              },
-            ],
-          },
-        },
-        EmailTags: [{ Name: 'a', Value: 'b' }],
-      });
-      expect(await inbox.only()).toMatchObject({ envelope: { via: 'ses', providerMessageId: MessageId } });
-      expect(await inbox.raw()).toContain('X-Campaign: spring');
-      expect((await inbox.only()).attachments).toHaveLength(2);
+    it('sends raw mails', async () => {
+      const inbox = await newInbox(app);
       const Data = Buffer.from(`From: a@acme.example\r\nSubject: raw\r\n\r\nHi\r\n`);
-      await send({ ...toOnly(second.address), FromEmailAddress: undefined, Content: { Raw: { Data } } });
-      expect(await second.only()).toMatchObject({ subject: 'raw', from: { address: 'a@acme.example' } });
+      await send({ ...toOnly(inbox.address), FromEmailAddress: undefined, Content: { Raw: { Data } } });
+      expect(await inbox.only()).toMatchObject({ subject: 'raw', from: { address: 'a@acme.example' } });
     });
 
     it.each([
@@ -322,39 +246,11 @@ describeOnSqlite('Amazon SES', (engine) => {
       expect(
         await sesv2.send(new v2.GetEmailIdentityCommand({ EmailIdentity: 'acme.example' })),
       ).toMatchObject({ IdentityType: 'DOMAIN', VerifiedForSendingStatus: true });
-      const stranger = new v2.SESv2Client(options('AKIAIOSFODNN7EXAMPLE'));
       const Content = { Simple: simple() };
-      expect(await error(send({ ...toOnly('a@example.com'), Content }, stranger))).toMatch(
-        /^403 UnrecognizedClientException: /,
-      );
-      stranger.destroy();
       expect(await error(send({ ...toOnly('nobody@unknown.example'), Content }))).toMatch(
         /^400 MessageRejected: /,
       );
       expect(await error(send({ ...toOnly('ada'), Content }))).toMatch(/^400 BadRequestException: /);
-    });
-  });
-
-  describe('nodemailer with its SES transport', () => {
-    it('sends, and its verify() succeeds without a mail', async () => {
-      const inbox = await newInbox(app);
-      // A read token, whose inbox takes mail for any address.
-      const sesClient = new v2.SESv2Client(options(inbox.token));
-      const transport = createTransport({ SES: { sesClient, SendEmailCommand: v2.SendEmailCommand } });
-      expect(await transport.verify()).toBe(true);
-      expect(await inbox.messages()).toEqual([]);
-      const info = await transport.sendMail({
-        ...{
-          from: 'Größe <shop@acme.example>',
-          to: inbox.address,
-          subject: 'Über',
-          text: 'Your code is 482913',
-        },
-        attachments: [{ filename: 'a.txt', content: 'a' }],
-      });
-      expect(await inbox.only()).toMatchObject({
-        ...{ subject: 'Über', rfcMessageId: info.messageId, from: { name: 'Größe' } },
-      });
     });
   });
 
