@@ -5,7 +5,10 @@ import {
   type AuthenticatorOptions,
   CHECK_TIME_LIMIT_MS,
   HURRY_MS,
+  MAX_BYTES_PER_SOURCE,
+  MAX_CHECKS_PER_SOURCE,
 } from '../../../src/reading/sender-checks/authenticator.ts';
+import { authenticateMail } from '../../../src/reading/sender-checks/worker.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { compose, createSigner } from '../../support/mail/signed-mail.ts';
 import { startNameServer, type Zone } from '../../support/name-server.ts';
@@ -179,17 +182,6 @@ describe('the sender of a mail from outside', () => {
     expect(lost).toEqual([]);
   });
 
-  it('costs a question once a minute, however many mails it sends', async () => {
-    names.questions.length = 0;
-    const domain = ownDomain();
-    names.zone[domain] = { TXT: ['v=spf1 ip4:198.51.100.7 -all'] };
-    const all = Array.from({ length: 50 }, () => check(signed, { mailFrom: `x@${domain}` }));
-    expect(await Promise.all(all)).toEqual(all.map(() => ALL_PASS));
-    expect(new Set(names.questions)).toEqual(new Set([`TXT ${domain}`]));
-    // On a busy machine the resolver sends its question again.
-    expect(names.questions.length).toBeLessThanOrEqual(3);
-  });
-
   it('is checked by three kinds of records and nothing else, whatever the message and its domain refer to', async () => {
     const inviting = createSigner('inviting.test');
     Object.assign(names.zone, {
@@ -294,6 +286,48 @@ describe('a hostile mail', () => {
     expect(await check(unsigned, { mailFrom: 'x@wide.test' })).toMatchObject({ spf: 'temperror' });
     expect(names.questions.length).toBeLessThanOrEqual(60);
     await next();
+  });
+});
+
+describe('before the libraries see a message, it is a permerror for', () => {
+  const SIGNATURE = 'DKIM-Signature: v=1; a=rsa-sha256; d=b.test; s=x; h=from; bh=YWJj; b=';
+  const nothing = async () => {
+    throw Object.assign(new Error('none'), { code: 'ENOTFOUND' });
+  };
+  it.each([
+    ['60 KB of spaces in a signature', `${SIGNATURE}${' '.repeat(60_000)}x`],
+    ['a thousand folds in a signature', `${SIGNATURE}${'\r\n x'.repeat(1_000)}`],
+    ['3 KB of spaces in a signature', `${SIGNATURE}${' '.repeat(3_000)}x`],
+    ['a signature of 5 KB', `${SIGNATURE}${'YWJj'.repeat(1_250)}`],
+    ['eleven signatures', Array.from({ length: 11 }, () => `${SIGNATURE}YWJj`).join('\r\n')],
+    ['a signature with a space before its colon', `dkim-signature : ${' '.repeat(60_000)}x`],
+    ['a From field of 60 KB', `From: ${'a@b.test,'.repeat(6_600)}a@b.test`],
+  ])('%s', async (_, fields) => {
+    const raw = bytes(`${fields}\r\nFrom: a@b.test\r\n\r\nx\r\n`);
+    const found = await authenticateMail({ ...ENVELOPE, raw }, nothing, new AbortController().signal);
+    expect(found).toMatchObject({ dkim: 'permerror', dmarc: 'permerror' });
+  });
+});
+
+describe('a source that keeps many checks waiting for its name servers', () => {
+  beforeEach(() => {
+    clock = new FakeClock();
+    names.zone = { ...SHOP, 'silent.test': 'silent' };
+    checking = start();
+  });
+  afterEach(() => checking.close());
+
+  it.each([
+    ['', 300, 100, MAX_CHECKS_PER_SOURCE],
+    [' of large messages', 6, MAX_BYTES_PER_SOURCE / 2, 2],
+  ])('takes no check%s from another source', async (_, count, size, atOnce) => {
+    const hostile = Array.from({ length: count }, () =>
+      check(Buffer.alloc(size, 'x'), { mailFrom: 'x@silent.test', remoteAddress: '203.0.113.66' }),
+    );
+    expect(checking.checks).toBe(atOnce);
+    expect(await check(signed)).toEqual(ALL_PASS);
+    await clock.advance(CHECK_TIME_LIMIT_MS - HURRY_MS);
+    expect((await Promise.all(hostile)).at(-1)).toMatchObject({ spf: 'temperror' });
   });
 });
 
