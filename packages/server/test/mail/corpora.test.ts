@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseMail } from '../../src/mail/parse.ts';
+import OTHERWISE from './read-otherwise.json' with { type: 'json' };
 import { attachmentBytes } from './support/mails.ts';
 
 const root = '../shared/corpora';
@@ -21,34 +22,10 @@ const asSent = (name: string) => {
   return Buffer.from(bytes.toString('latin1').replaceAll(/\r?\n/g, '\r\n'), 'latin1');
 };
 /** Mails with a part of theirs that we do not show with the same bytes, each with its reason. */
-const LEAVES = new Map<string, string>([
-  [
-    'cutiemail-torture/mails/rfc2231-charset-lang.eml',
-    'the file lacks a last line break, which SMTP always has',
-  ],
-  ['cutiemail-torture/mails/rfc2231-continuation.eml', 'the same'],
-  [
-    'mime4j/core/src/test/resources/mimetools-testmsgs/frag.msg',
-    'in a message inside, which is one attachment here',
-  ],
-  [
-    'mime4j/core/src/test/resources/mimetools-testmsgs/twopart.msg',
-    'a blank after "base64" keeps CPython from decoding it; decoded here',
-  ],
-]);
+const LEAVES: Record<string, string> = OTHERWISE.leaves;
 
 /** Subjects that we read otherwise, each with its reason. */
-const SUBJECTS = new Map<string, string>([
-  ['cutiemail-torture/mails/header-no-colon.eml', 'a line without a colon ends the header there; here not'],
-  ['cutiemail-torture/mails/8bit-headers-latin1.eml', 'raw bytes that are not UTF-8 are windows-1252 here'],
-  ['cutiemail-torture/mails/bare-cr-endings.eml', 'a CR alone is no line end here; SMTP refuses it'],
-  ['cutiemail-torture/mails/nul-in-header-and-body.eml', 'a NUL is left out of what is shown'],
-  ['cutiemail-torture/mails/rfc2047-invalid-base64.eml', 'the letters that are base 64 are decoded here'],
-  [
-    'mime4j/core/src/test/resources/testmsgs/obsolete.msg',
-    'CPython does not know the spaces before the colon of RFC 5322 section 4.5',
-  ],
-]);
+const SUBJECTS: Record<string, string> = OTHERWISE.subjects;
 
 describe.skipIf(!existsSync(oracleFile))(`hostile mails of other projects (needs ${root})`, () => {
   const oracle = existsSync(oracleFile)
@@ -67,7 +44,7 @@ describe.skipIf(!existsSync(oracleFile))(`hostile mails of other projects (needs
     const other = oracle.filter(
       ([name, { subject }]) => parseMail(asSent(name)).summary.subject !== (subject ?? ''),
     );
-    expect(other.map(([name]) => name).toSorted()).toEqual([...SUBJECTS.keys()].toSorted());
+    expect(other.map(([name]) => name).toSorted()).toEqual(Object.keys(SUBJECTS).toSorted());
   });
 
   it('have the attachments that the Python email package reads, byte for byte', async () => {
@@ -87,7 +64,7 @@ describe.skipIf(!existsSync(oracleFile))(`hostile mails of other projects (needs
         ({ type, decoded_sha256 }) =>
           !/^(?:text|multipart|message)\//.test(type) && !known.has(decoded_sha256),
       );
-      if (missing.length > 0 && !LEAVES.has(name)) {
+      if (missing.length > 0 && !(name in LEAVES)) {
         other.push(`${name}: ${missing.map(({ type, decoded_bytes }) => `${type} ${decoded_bytes}`)}`);
       }
     }

@@ -3,6 +3,7 @@ import { findCodes } from '../../../src/mail/extract/codes.ts';
 import { readHtml } from '../../../src/mail/extract/html.ts';
 import { findLinks } from '../../../src/mail/extract/links.ts';
 import { parseMail } from '../../../src/mail/parse.ts';
+import CASES from './digits.json' with { type: 'json' };
 
 const INVISIBLE = [
   ...['\u00ad', '\u034f', '\u061c', '\u180e', '\u200b', '\u200c', '\u200d', '\u200e', '\u200f', '\u202a'],
@@ -66,19 +67,7 @@ describe('a link with invisible characters', () => {
 });
 
 describe('digits that are not those of ASCII', () => {
-  it.each([
-    ['fullwidth', '４８２９１０'],
-    ['Arabic', '٤٨٢٩١٠'],
-    ['Persian', '۴۸۲۹۱۰'],
-    ['Hindi', '४८२९१०'],
-    ['Bengali', '৪৮২৯১০'],
-    ['Gujarati', '૪૮૨૯૧૦'],
-    ['Tamil', '௪௮௨௯௧௦'],
-    ['Thai', '๔๘๒๙๑๐'],
-    ['Khmer', '៤៨២៩១០'],
-    ['Burmese', '၄၈၂၉၁၀'],
-    ['keycap', '4\ufe0f\u20e38\ufe0f\u20e32\ufe0f\u20e39\ufe0f\u20e31\ufe0f\u20e30\ufe0f\u20e3'],
-  ])('%s ones make the same code', (_, digits) => {
+  it.each(CASES.digits)('%s ones make the same code', (_, digits) => {
     expect(findCodes('', `Your code: ${digits}`, null).map(({ value }) => value)).toEqual(['482910']);
   });
 });
