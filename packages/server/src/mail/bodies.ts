@@ -1,17 +1,11 @@
 import { changePieces, clean } from './mime/clean.ts';
-import { bodyBytes } from './mime/part-index.ts';
-import type { Part } from './mime/parts.ts';
+import { bodyBytes, type PartRole } from './mime/part-index.ts';
+import { type Part, type Parts, readParts } from './mime/parts.ts';
 
 /*
  * Decides which parts of a mail are its body, as in RFC 8621 section 4.1.4 but more leniently. Every other
  * part with content is an attachment.
  */
-
-export interface Bodies {
-  text: Part[];
-  html: Part[];
-  attachments: Part[];
-}
 
 type BodyKind = 'text' | 'html';
 
@@ -26,27 +20,27 @@ const DATA_SUBTYPES = new Set(
 );
 const MAYBE_EMPTY_BYTES = 1_024;
 
-export function sortParts(source: Buffer, root: Part): Bodies {
-  const bodies: Bodies = { text: [], html: [], attachments: [] };
-  sort(root, false);
-  return bodies;
+/** Splits a mail into parts and sets their roles. */
+export function readPartRoles(source: Buffer): Parts {
+  const parts = readParts(source);
+  let hasBody = false;
+  setRoles(parts.root, false);
+  return parts;
 
-  function sort(part: Part, isBeside: boolean): void {
-    if (part.children.length === 0) place(part, isBeside);
-    else part.role = 'multipart';
+  function setRoles(part: Part, isBeside: boolean): void {
+    part.role = part.children.length === 0 ? roleOf(part, isBeside) : 'multipart';
     const shown = part.type === 'multipart/related' ? relatedRoot(part) : undefined;
     for (const child of part.children) {
-      sort(child, isBeside || (shown !== undefined && child !== shown && !completes(child, shown)));
+      setRoles(child, isBeside || (shown !== undefined && child !== shown && !completes(child, shown)));
     }
   }
 
-  function place(part: Part, isBeside: boolean): void {
+  function roleOf(part: Part, isBeside: boolean): PartRole {
     const kind = isBeside ? undefined : kindOf(part);
-    const hasBody = bodies.text.length + bodies.html.length > 0;
-    if (kind === undefined || !isBody(part, kind, hasBody)) part.role = 'attachment';
-    else if (!isEmpty(source, part)) part.role = kind;
-    if (part.role === 'attachment') bodies.attachments.push(part);
-    else if (part.role === kind) bodies[kind].push(part);
+    if (kind === undefined || !isBody(part, kind, hasBody)) return 'attachment';
+    if (isEmpty(source, part)) return 'none';
+    hasBody = true;
+    return kind;
   }
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { messageOf } from '../errors.ts';
 import { freeIfLarge } from '../memory.ts';
-import { isInline, joinTexts, sortParts } from './bodies.ts';
+import { isInline, joinTexts, readPartRoles } from './bodies.ts';
 import { findCodes } from './extract/codes.ts';
 import { readHtml, textOfPage, wordsOnlyInPage } from './extract/html.ts';
 import { findLinks } from './extract/links.ts';
@@ -22,8 +22,8 @@ import { clean, cleanFilename, foldBlanks, oneLine } from './mime/clean.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
 import { MAX_FIELDS, readHeader } from './mime/header.ts';
 import { MAX_PARAMETERS } from './mime/parameters.ts';
-import { attachmentId, bodyBytes, type IndexedPart } from './mime/part-index.ts';
-import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, readParts } from './mime/parts.ts';
+import { attachmentId, bodyBytes, type IndexedPart, withRole } from './mime/part-index.ts';
+import { type Limit, MAX_DEPTH, MAX_PARTS, type Part } from './mime/parts.ts';
 
 const PREVIEW_SOURCE = 4_096;
 /** {@link parseHeaderOnly} reads only this many bytes, because it may run on the main thread. */
@@ -52,12 +52,11 @@ export function parseMail(raw: Uint8Array): ParsedMail {
 export function readBodies(raw: Uint8Array) {
   const source = asBuffer(raw);
   forgetUnknownCharsets();
-  const { root } = readParts(source);
-  const bodies = sortParts(source, root);
+  const { all } = readPartRoles(source);
   return {
-    text: textOf(source, bodies.text, false),
-    html: textOf(source, bodies.html, true),
-    attachments: bodies.attachments.map((part, at) => ({
+    text: textOf(source, all, 'text'),
+    html: textOf(source, all, 'html'),
+    attachments: withRole(all, 'attachment').map((part, at) => ({
       id: attachmentId(at),
       contentType: part.type,
       contentId: contentIdOf(part) || null,
@@ -82,14 +81,15 @@ function attachedMessages(source: Buffer): ReadInner {
 }
 
 function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
-  const parts = readParts(source);
-  const bodies = sortParts(source, parts.root);
-  const fields = new MessageFields(source, parts.header.fields);
-  const text = textOf(source, bodies.text, false);
-  const html = textOf(source, bodies.html, true);
+  const { all, header, limits } = readPartRoles(source);
+  const fields = new MessageFields(source, header.fields);
+  const text = textOf(source, all, 'text');
+  const html = textOf(source, all, 'html');
   const page = html === null ? null : readHtml(html);
   const htmlText = page === null ? null : textOfPage(page);
-  const attachments = bodies.attachments.map((part, at) => attachmentOf(source, part, at, readInner(part)));
+  const attachments = withRole(all, 'attachment').map((part, at) =>
+    attachmentOf(source, part, at, readInner(part)),
+  );
   const attachmentCount = attachments.filter(({ disposition }) => disposition === 'attachment').length;
   return {
     summary: {
@@ -109,8 +109,8 @@ function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
       attachments,
       links: findLinks(text, page, fields.first('list-unsubscribe')),
     },
-    index: parts.all.map(indexed),
-    parseError: notesOf(parts.limits, fields),
+    index: all.map(indexed),
+    parseError: notesOf(limits, fields),
   };
 }
 
@@ -131,10 +131,10 @@ const contentOfHeader = (fields: MessageFields) => ({
   headers: fields.headers,
 });
 
-function textOf(source: Buffer, parts: readonly Part[], isPage: boolean): string | null {
-  const texts = parts.map((part) => {
+function textOf(source: Buffer, parts: readonly Part[], role: 'text' | 'html'): string | null {
+  const texts = withRole(parts, role).map((part) => {
     const bytes = bodyBytes(source, part);
-    part.charset = charsetOf(bytes, part.parameters.get('charset') ?? '', isPage);
+    part.charset = charsetOf(bytes, part.parameters.get('charset') ?? '', role === 'html');
     return decodeAs(bytes, part.charset);
   });
   return joinTexts(texts);

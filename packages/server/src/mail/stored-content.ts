@@ -5,7 +5,7 @@ import { type MailContent, NO_CONTENT, type ParsedMail } from './mail.ts';
 import type { ContentWords } from './matching/compared-content.ts';
 import { decodeAs } from './mime/charset.ts';
 import { readHeader } from './mime/header.ts';
-import { bodyBytes, type PartIndex, type PartRole } from './mime/part-index.ts';
+import { bodyBytes, type PartIndex, type PartRole, withRole } from './mime/part-index.ts';
 
 /* Content and part index are stored, except for data that is cheap to decode from the raw source. */
 
@@ -131,6 +131,6 @@ export async function readContent(
 const asBuffer = (raw: Uint8Array): Buffer => Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
 
 function bodyOf(source: Buffer, index: PartIndex, role: PartRole): string | null {
-  const parts = index.filter((part) => part.role === role);
-  return joinTexts(parts.map((part) => decodeAs(bodyBytes(source, part), part.charset)));
+  const bodies = withRole(index, role);
+  return joinTexts(bodies.map((part) => decodeAs(bodyBytes(source, part), part.charset)));
 }

@@ -23,9 +23,12 @@ const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u0
 /** The form of a token. `words` is a chain of plain words, such as `calm-otter-swims`. */
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
 
-export interface Candidate {
+interface Range {
   start: number;
   end: number;
+}
+
+export interface Candidate extends Range {
   value: string;
   shape: Shape;
 }
@@ -54,7 +57,7 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
 
 const shapeOf = (token: string): Shape | undefined => FORMS.find(([form]) => form.test(token))?.[1];
 
-function isPartOfMore(text: string, start: number, end: number): boolean {
+function isPartOfMore(text: string, { start, end }: Range): boolean {
   const before = text.slice(Math.max(0, start - 4), start);
   if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
   // "[ABC-1234]" is an issue key.
@@ -66,7 +69,7 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }
 
-function nextToken(text: string, from: number): { start: number; end: number } | undefined {
+function nextToken(text: string, from: number): Range | undefined {
   TELLING.lastIndex = from;
   if (!TELLING.test(text)) return undefined;
   let start = TELLING.lastIndex - 1;
@@ -106,8 +109,8 @@ function piecedTokens(text: string): Candidate[] {
   return found.sort((a, b) => a.start - b.start);
 }
 
-function tokenAt(text: string, start: number, tokenEnd: number): Candidate | undefined {
-  const token = text.slice(start, tokenEnd);
+function tokenAt(text: string, { start, end }: Range): Candidate | undefined {
+  const token = text.slice(start, end);
   GROUPS.lastIndex = start;
   const groups = /^\d{2,4}$/.test(token) ? GROUPS.exec(text)?.[0] : undefined;
   if (groups !== undefined) {
@@ -115,7 +118,7 @@ function tokenAt(text: string, start: number, tokenEnd: number): Candidate | und
   }
   const shape = shapeOf(token);
   const value = /^[\d-]+$/.test(token) ? token.replaceAll('-', '') : token;
-  return shape === undefined ? undefined : { start, end: tokenEnd, value, shape };
+  return shape === undefined ? undefined : { start, end, value, shape };
 }
 
 export function candidatesOf(text: string): Candidate[] {
@@ -125,11 +128,12 @@ export function candidatesOf(text: string): Candidate[] {
     while (pieced[0] !== undefined && pieced[0].start < from) pieced.shift();
     const [piece] = pieced;
     const token = nextToken(text, from);
-    const next = piece && (token === undefined || piece.start <= token.start) ? piece : token;
-    if (next === undefined) break;
-    const candidate = next === piece ? piece : tokenAt(text, next.start, next.end);
-    if (candidate !== undefined && !isPartOfMore(text, candidate.start, candidate.end)) found.push(candidate);
-    from = candidate?.end ?? next.end;
+    const isPieced = piece !== undefined && piece.start <= (token?.start ?? text.length);
+    const candidate = isPieced ? piece : token && tokenAt(text, token);
+    if (candidate !== undefined && !isPartOfMore(text, candidate)) found.push(candidate);
+    const end = candidate?.end ?? token?.end;
+    if (end === undefined) break;
+    from = end;
   }
   return withoutLists(text, found);
 }

@@ -1,7 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { MAX_HTML_TEXT } from '../limits.ts';
 import { isKnownCharset, isSevenBit } from '../mime/charset.ts';
-import { bodyBytes } from '../mime/part-index.ts';
+import { bodyBytes, withRole } from '../mime/part-index.ts';
 import type { Part } from '../mime/parts.ts';
 import type { Case, LintedMail } from './finding.ts';
 import { shortened } from './page-places.ts';
@@ -11,7 +11,10 @@ const CLIPPED_BYTES = 102 * 1024;
 const MIN_WORDS = 20;
 const MIN_SHARED = 0.2;
 
-const textParts = ({ bodies }: LintedMail): Part[] => [...bodies.text, ...bodies.html];
+const textParts = ({ parts: { all } }: LintedMail): Part[] => [
+  ...withRole(all, 'text'),
+  ...withRole(all, 'html'),
+];
 const charsetOf = (part: Part): string => (part.parameters.get('charset') ?? '').trim().toLowerCase();
 
 export const wrongCharsets = (mail: LintedMail): Case[] =>

@@ -1,5 +1,4 @@
 import type { LintFinding } from '@mayfly/client/contract';
-import type { Bodies } from '../bodies.ts';
 import type { ParsedMail } from '../mail.ts';
 import type { Parts } from '../mime/parts.ts';
 
@@ -15,7 +14,6 @@ export interface UsedFeature {
 export interface LintedMail {
   source: Buffer;
   parts: Parts;
-  bodies: Bodies;
   mail: ParsedMail;
   /** Snippets of the HTML that break a rule, by the name of the rule. */
   places: ReadonlyMap<string, readonly string[]>;

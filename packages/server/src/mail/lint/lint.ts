@@ -1,7 +1,6 @@
 import type { LintReport } from '@mayfly/client/contract';
-import { sortParts } from '../bodies.ts';
+import { readPartRoles } from '../bodies.ts';
 import { cut } from '../limits.ts';
-import { readParts } from '../mime/parts.ts';
 import { parseMail } from '../parse.ts';
 import { toFeatures, usedFeatures } from './client-support.ts';
 import type { LintedMail } from './finding.ts';
@@ -17,14 +16,13 @@ const ORDER: readonly string[] = ['error', 'warning', 'info'];
 export function lintMail(raw: Uint8Array): LintReport {
   const source = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const mail = parseMail(source);
-  const parts = readParts(source);
+  const parts = readPartRoles(source);
   const { html } = mail.content;
-  const bodies = sortParts(source, parts.root);
   const page =
     html === null
       ? { places: new Map(), urls: [], features: [] }
       : { ...readPlaces(html), features: usedFeatures(html) };
-  const linted: LintedMail = { source, parts, bodies, mail, ...page };
+  const linted: LintedMail = { source, parts, mail, ...page };
   const findings = RULES.flatMap(([rule, severity, reference, check, ofAll = '']) => {
     const cases = check(linted, rule).map((one) =>
       typeof one === 'object' && one !== null ? one : { message: ofAll, where: one },

@@ -64,15 +64,21 @@ function countBits(bits: number): number {
   return count;
 }
 
-function bitOf(code: number): number {
-  const letter = (code | CASE) - SMALL_A;
-  return letter >= 0 && letter < 26 ? 1 << letter : 0;
+/** The letters of a local part without its tag, as a bit set of a to z. */
+function lettersAt(text: string, start: number): number {
+  let letters = 0;
+  for (let i = start; ; i++) {
+    const code = text.charCodeAt(i);
+    if (code === AT || code === PLUS || code === QUOTE) return letters;
+    if (code === BACKSLASH || code === OPENING || !(code <= TILDE)) return ANY_LETTERS;
+    const letter = (code | CASE) - SMALL_A;
+    if (letter >= 0 && letter < 26) letters |= 1 << letter;
+  }
 }
 
 /**
- * The recipients of many mails, with an index: for each local part (without its tag) its line and its letters, a
- * bit set of a to z. It compares characters of the JSON text, because parsing thousands of lines would take
- * milliseconds. Waits that end together share it.
+ * The recipients of many mails, with an index of their local parts. It compares characters of the JSON text,
+ * because parsing thousands of lines would take milliseconds. Waits that end together share it.
  */
 export class RecipientLines {
   readonly text: string;
@@ -83,9 +89,17 @@ export class RecipientLines {
   /** @param text one line per mail: epoch milliseconds, a space, and its recipient or the array of them as JSON */
   constructor(text: string) {
     this.text = text;
-    for (let from = 0, end = 0; from < text.length; from = end + 1) {
-      end = this.endOf(from);
-      this.#addLine(from, end);
+    for (let line = 0, end = 0; line < text.length; line = end + 1) {
+      end = this.endOf(line);
+      let opening = text.indexOf('"', line);
+      while (opening >= 0 && opening < end) {
+        const closing = text.indexOf('"', opening + 1);
+        // After an escaped quotation mark, the string continues, so that only a parser can read the line.
+        const isEscaped = closing < 0 || text.charCodeAt(closing - 1) === BACKSLASH;
+        this.lines.push(line);
+        this.letters.push(isEscaped ? ANY_LETTERS : lettersAt(text, opening + 1));
+        opening = isEscaped ? end : text.indexOf('"', closing + 1);
+      }
     }
   }
 
@@ -93,30 +107,13 @@ export class RecipientLines {
     const end = this.text.indexOf('\n', line);
     return end === -1 ? this.text.length : end;
   }
-
-  #addLine(line: number, end: number): void {
-    let [isInString, isInLocal, bits] = [false, false, 0];
-    for (let i = this.text.indexOf(' ', line); i < end; i++) {
-      const code = this.text.charCodeAt(i);
-      if (code === BACKSLASH || (isInLocal && (code === OPENING || code > TILDE))) {
-        this.#add(line, ANY_LETTERS);
-        return;
-      }
-      if (isInLocal && (code === QUOTE || code === AT || code === PLUS)) {
-        this.#add(line, bits);
-        isInLocal = false;
-      } else if (isInLocal) bits |= bitOf(code);
-      if (code !== QUOTE) continue;
-      isInString = !isInString;
-      [isInLocal, bits] = [isInString, 0];
-    }
-  }
-
-  #add(line: number, letters: number): void {
-    this.lines.push(line);
-    this.letters.push(letters);
-  }
 }
+
+/** Each typing error changes at most two letters; a tagged name has all letters of the name. */
+const areLettersSimilar = (letters: number, wanted: number): boolean =>
+  (letters & wanted) === letters ||
+  (letters & wanted) === wanted ||
+  countBits(letters ^ wanted) <= 2 * MAX_TYPOS;
 
 /** Addresses that need no parser: the inbox address is their lower case without the tag. */
 const PLAIN = /^([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?:\+[a-z0-9._+-]*)?(@[a-z0-9.-]+)$/i;
@@ -141,18 +138,12 @@ export interface Found {
 /** Finds recipients similar to `wanted`, and the first `maxOthers` other ones. */
 export function findSimilar(recipients: RecipientLines, wanted: WantedAddress, maxOthers: number): Found[] {
   const { text, lines, letters } = recipients;
-  const [own = ANY_LETTERS] = new RecipientLines(` ${JSON.stringify(wanted.address)}`).letters;
-  // Each typing error changes at most two letters; a tagged name has all letters of the name.
-  const mayBe = (some: number): boolean =>
-    wanted.kind === 'catch-all' ||
-    (some & own) === some ||
-    (some & own) === own ||
-    countBits(some ^ own) <= 2 * MAX_TYPOS;
+  const own = wanted.kind === 'catch-all' ? ANY_LETTERS : lettersAt(wanted.address, 0);
   const found: Found[] = [];
   let [others, unparsed] = [0, 0];
   for (let n = 0; n < lines.length; n++) {
     const line = lines[n] ?? 0;
-    if (line < unparsed || (others >= maxOthers && !mayBe(letters[n] ?? ANY_LETTERS))) continue;
+    if (line < unparsed || (others >= maxOthers && !areLettersSimilar(letters[n] ?? 0, own))) continue;
     unparsed = recipients.endOf(line);
     const space = text.indexOf(' ', line);
     const at = Number(text.slice(line, space));

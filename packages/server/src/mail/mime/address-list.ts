@@ -43,33 +43,11 @@ export function parseAddressList(field: string): AddressList {
   // Some programs print a list as `[a@b, c@d]`, which is not an address literal.
   const isPrinted =
     text.startsWith('[') && text.endsWith(']') && text.slice(0, text.indexOf(']')).includes('@');
-  const tokens = tokensOf(isPrinted ? text.slice(1, -1) : text);
   const mailboxes: MailAddress[] = [];
-  let open: Mailbox = { words: [], comments: [] };
-  const end = (): void => {
-    mailboxes.push(...mailboxesOf(open));
-    open = { words: [], comments: [] };
-  };
-  for (let at = 0; at < tokens.length && mailboxes.length <= MAX_MAILBOXES; at++) {
-    const token = tokens[at] as Token;
-    if (token.kind === 'comment') open.comments.push(token.text.slice(1, -1));
-    else if (token.kind !== 'special') open.words.push(token);
-    else if (token.text === '<') {
-      if (open.bracketed !== undefined) end();
-      const range = bracketRange(tokens, at + 1);
-      const inside = tokens.slice(range.start, range.end).filter(({ kind }) => kind !== 'comment');
-      const address = inside.map((one) => one.text).join('');
-      const isName = !address.includes('@') && inside.slice(1).some(({ isApart }) => isApart);
-      for (const one of [inside[0], tokens[range.next]]) if (one) one.isApart = true;
-      // "<John Smith>" is a display name, not an address.
-      if (isName) open.words.push(...inside.filter(({ kind }) => kind !== 'special'));
-      else open.bracketed = address.replace(SOURCE_ROUTE, '');
-      at = range.next - 1;
-    } else if (token.text === ':' && open.bracketed === undefined) {
-      open = { words: [], comments: [] };
-    } else if (',:;'.includes(token.text)) end();
+  for (const one of writtenMailboxes(tokensOf(isPrinted ? text.slice(1, -1) : text))) {
+    mailboxes.push(...mailboxesOf(one));
+    if (mailboxes.length > MAX_MAILBOXES) break;
   }
-  end();
   const isCut = field.length > MAX_FIELD || mailboxes.length > MAX_MAILBOXES;
   return { mailboxes: mailboxes.slice(0, MAX_MAILBOXES), isCut };
 }
@@ -78,34 +56,67 @@ function tokensOf(text: string): Token[] {
   const enclosures = new Enclosures(text);
   const tokens: Token[] = [];
   let gap: '' | 'blank' | 'comment' = '';
-  const match = (pattern: RegExp, from: number): number => {
-    pattern.lastIndex = from;
-    return pattern.test(text) ? pattern.lastIndex : -1;
-  };
   for (let at = 0; at < text.length; ) {
     if (text.charCodeAt(at) <= SPACE) {
       gap = 'blank';
       at++;
       continue;
     }
-    const start = at;
-    const character = text.charAt(at);
-    const enclosed = enclosures.endOf(at);
-    const encoded = character === '=' ? match(ENCODED_WORD, at) : -1;
-    let kind: Token['kind'] = 'atom';
-    if (encoded > 0) kind = 'encoded';
-    else if (character === '"' && enclosed > 0) kind = 'quoted';
-    else if (character === '(' && enclosed > 0) kind = 'comment';
-    else if ('"(),:;<>'.includes(character)) kind = 'special';
-    at = Math.max(encoded, enclosed, at + 1);
-    if (kind === 'atom') at = match(ATOM, at);
-    const written = text.slice(start, at);
+    const { kind, end } = tokenAt(text, at, enclosures);
+    const written = text.slice(at, end);
     const isApart = gap === 'blank' || (gap === 'comment' && !/^[.@]/.test(written));
     tokens.push({ kind, text: written, isApart });
     if (kind === 'comment') gap ||= 'comment';
     else if (!'"()<>'.includes(written)) gap = '';
+    at = end;
   }
   return tokens;
+}
+
+function tokenAt(text: string, at: number, enclosures: Enclosures): { kind: Token['kind']; end: number } {
+  const character = text.charAt(at);
+  ENCODED_WORD.lastIndex = at;
+  if (character === '=' && ENCODED_WORD.test(text)) return { kind: 'encoded', end: ENCODED_WORD.lastIndex };
+  const end = enclosures.endOf(at);
+  if (character === '"' && end > 0) return { kind: 'quoted', end };
+  if (character === '(' && end > 0) return { kind: 'comment', end };
+  if ('"(),:;<>'.includes(character)) return { kind: 'special', end: at + 1 };
+  ATOM.lastIndex = Math.max(end, at + 1);
+  ATOM.test(text);
+  return { kind: 'atom', end: ATOM.lastIndex };
+}
+
+const emptyMailbox = (): Mailbox => ({ words: [], comments: [] });
+
+function* writtenMailboxes(tokens: readonly Token[]): Generator<Mailbox> {
+  let open = emptyMailbox();
+  for (let at = 0; at < tokens.length; at++) {
+    const token = tokens[at] as Token;
+    const { kind, text } = token;
+    const isGroupName = text === ':' && open.bracketed === undefined;
+    if (kind === 'comment') open.comments.push(text.slice(1, -1));
+    else if (kind !== 'special') open.words.push(token);
+    else if (isGroupName) open = emptyMailbox();
+    else if (',:;'.includes(text) || (text === '<' && open.bracketed !== undefined)) {
+      yield open;
+      open = emptyMailbox();
+    }
+    if (kind === 'special' && text === '<') at = takeBracketed(open, tokens, at + 1) - 1;
+  }
+  yield open;
+}
+
+/** Reads what is in angle brackets. @returns the position of the token after it */
+function takeBracketed(open: Mailbox, tokens: readonly Token[], from: number): number {
+  const { start, end, next } = bracketRange(tokens, from);
+  const inside = tokens.slice(start, end).filter(({ kind }) => kind !== 'comment');
+  const address = inside.map(({ text }) => text).join('');
+  const isName = !address.includes('@') && inside.slice(1).some(({ isApart }) => isApart);
+  for (const one of [inside[0], tokens[next]]) if (one) one.isApart = true;
+  // "<John Smith>" is a display name, not an address.
+  if (isName) open.words.push(...inside.filter(({ kind }) => kind !== 'special'));
+  else open.bracketed = address.replace(SOURCE_ROUTE, '');
+  return next;
 }
 
 /** The range inside the innermost angle brackets. Without a ">", it ends at the first comma or semicolon. */

@@ -86,58 +86,69 @@ function lineAt(source: Buffer, start: number): Line {
 /** An empty line, or a line that may be a boundary delimiter (RFC 2046 section 5.1.1), ends the header. */
 const endsHeader = ({ isFold, text }: Line): boolean => !isFold && (text === '' || text.startsWith('--'));
 
-export function readHeader(source: Buffer, start = 0): HeaderRange {
-  const fields: FieldRange[] = [];
-  const keys = new Set<string>();
-  let isCut = false;
-  /** The field to which folded lines belong. Undefined after an invalid line, to ignore its folded lines. */
-  let open: FieldRange | undefined;
-  /** True until a field is read that is not a trace field. Relays put trace fields at the top. */
-  let hasOnlyTrace = true;
-  let lastKnown: number | undefined;
-  let at = start;
-  while (at < source.length) {
-    const line = lineAt(source, at);
-    const { isFold, text, end, next } = line;
-    if (endsHeader(line)) {
-      if (text === '') at = next;
-      break;
-    }
-    const match = isFold ? null : FIELD.exec(text);
-    if (match !== null) {
-      const [beginning, name = ''] = match;
-      const key = name.toLowerCase();
-      open = { name, key, valueStart: at + beginning.length, end };
-      hasOnlyTrace &&= TRACE.test(key);
-      const isFirst = FIELD_NAMES.has(key) && !keys.has(key);
-      if (isFirst) keys.add(key);
-      if (fields.length < MAX_FIELDS || isFirst) fields.push(open);
-      else isCut = true;
-    } else if (isFold || (open && isLostFold(source, line, open, hasOnlyTrace))) {
-      if (open) open.end = end;
-    } else {
-      lastKnown ??= findLastKnown(source, at);
-      const isMailboxLine = hasOnlyTrace && MAILBOX_LINE.test(text);
-      // If no known field follows, the text belongs to the body.
-      if (!isMailboxLine && at > lastKnown) break;
-      open = undefined;
-    }
-    at = next;
-  }
-  return { fields, bodyStart: at, isCut };
-}
+export const readHeader = (source: Buffer, start = 0): HeaderRange => new HeaderReader(source).read(start);
 
-/** Whether a folded line has lost its leading blank: a parameter, a list item or the last header line. */
-function isLostFold(
-  source: Buffer,
-  { text, next }: Line,
-  { key, end }: FieldRange,
-  hasOnlyTrace: boolean,
-): boolean {
-  if (HAS_PARAMETERS.test(key) && PARAMETER_LINE.test(text)) return true;
-  if (hasOnlyTrace || BROKEN_FIELD.test(text)) return false;
-  const last = source[end - 1];
-  return last === COMMA || last === SEMICOLON || isBeforeBody(source, next);
+class HeaderReader {
+  readonly #source: Buffer;
+  readonly #fields: FieldRange[] = [];
+  readonly #keys = new Set<string>();
+  #isCut = false;
+  /** The field to which folded lines belong. Undefined after an invalid line, to ignore its folded lines. */
+  #open: FieldRange | undefined;
+  /** True until a field is read that is not a trace field. Relays put trace fields at the top. */
+  #hasOnlyTrace = true;
+  #lastKnown: number | undefined;
+
+  constructor(source: Buffer) {
+    this.#source = source;
+  }
+
+  read(start: number): HeaderRange {
+    let at = start;
+    while (at < this.#source.length) {
+      const line = lineAt(this.#source, at);
+      const isEmpty = line.text === '' && !line.isFold;
+      if (!isEmpty && (endsHeader(line) || !this.#take(line, at))) break;
+      at = line.next;
+      if (isEmpty) break;
+    }
+    return { fields: this.#fields, bodyStart: at, isCut: this.#isCut };
+  }
+
+  /** @returns false if the line belongs to the body */
+  #take(line: Line, start: number): boolean {
+    const { isFold, text, end } = line;
+    const [beginning, name = ''] = (!isFold && FIELD.exec(text)) || [];
+    if (beginning !== undefined) {
+      this.#add({ name, key: name.toLowerCase(), valueStart: start + beginning.length, end });
+    } else if (isFold || (this.#open && this.#isLostFold(line, this.#open))) {
+      if (this.#open) this.#open.end = end;
+    } else {
+      this.#open = undefined;
+      this.#lastKnown ??= findLastKnown(this.#source, start);
+      // If no known field follows, the text belongs to the body.
+      return start <= this.#lastKnown || (this.#hasOnlyTrace && MAILBOX_LINE.test(text));
+    }
+    return true;
+  }
+
+  #add(field: FieldRange): void {
+    const { key } = field;
+    this.#open = field;
+    this.#hasOnlyTrace &&= TRACE.test(key);
+    const isFirst = FIELD_NAMES.has(key) && !this.#keys.has(key);
+    if (isFirst) this.#keys.add(key);
+    if (this.#fields.length < MAX_FIELDS || isFirst) this.#fields.push(field);
+    else this.#isCut = true;
+  }
+
+  /** Whether a folded line has lost its leading blank: a parameter, a list item or the last header line. */
+  #isLostFold({ text, next }: Line, { key, end }: FieldRange): boolean {
+    if (HAS_PARAMETERS.test(key) && PARAMETER_LINE.test(text)) return true;
+    if (this.#hasOnlyTrace || BROKEN_FIELD.test(text)) return false;
+    const last = this.#source[end - 1];
+    return last === COMMA || last === SEMICOLON || isBeforeBody(this.#source, next);
+  }
 }
 
 function isBeforeBody(source: Buffer, start: number): boolean {

@@ -28,6 +28,9 @@ export interface IndexedPart extends BodyRange {
 /** In the order of the source. The first item is the mail itself. */
 export type PartIndex = IndexedPart[];
 
+export const withRole = <P extends IndexedPart>(parts: readonly P[], role: PartRole): P[] =>
+  parts.filter((part) => part.role === role);
+
 export function bodyBytes(source: Buffer, { bodyStart, bodyEnd, encoding }: BodyRange): Buffer {
   return decodeTransfer(source.subarray(bodyStart, bodyEnd), encoding);
 }
@@ -36,5 +39,5 @@ export function bodyBytes(source: Buffer, { bodyStart, bodyEnd, encoding }: Body
 export const attachmentId = (index: number): string => `att_${index + 1}`;
 
 export function attachmentPart(index: PartIndex, id: string): IndexedPart | undefined {
-  return index.filter(({ role }) => role === 'attachment').find((_, at) => attachmentId(at) === id);
+  return withRole(index, 'attachment').find((_, at) => attachmentId(at) === id);
 }

@@ -16,7 +16,7 @@ export interface Part {
   parent: Part | null;
   children: Part[];
   depth: number;
-  /** Set by `sortParts`; "none" until then. */
+  /** Set by `readPartRoles`; "none" until then. */
   role: PartRole;
   /** Offsets in the source: the header is `[headerStart, bodyStart)`, the body `[bodyStart, bodyEnd)`. */
   headerStart: number;

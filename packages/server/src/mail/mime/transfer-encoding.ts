@@ -45,17 +45,22 @@ function hexPair(bytes: Uint8Array, at: number): number {
   return high < 0 || low < 0 ? -1 : (high << 4) | low;
 }
 
-/** Decodes escapes such as `=41` or `%41`. Keeps invalid ones. @param text one character per byte */
-export function decodeEscapes(text: string, prefix: number): Buffer {
-  const bytes = Buffer.from(text, 'latin1');
-  let length = 0;
-  for (let at = 0; at < bytes.length; at++) {
+/** Moves a range to `to` and decodes its escapes, such as `=41`. Keeps invalid ones. @returns the new end */
+function moveDecoded(bytes: Buffer, to: number, start: number, end: number, prefix: number): number {
+  let length = to;
+  for (let at = start; at < end; at++) {
     const byte = bytes[at] ?? 0;
     const value = byte === prefix ? hexPair(bytes, at + 1) : -1;
     bytes[length++] = value < 0 ? byte : value;
     if (value >= 0) at += 2;
   }
-  return bytes.subarray(0, length);
+  return length;
+}
+
+/** Decodes escapes such as `=41` or `%41`. Keeps invalid ones. @param text one character per byte */
+export function decodeEscapes(text: string, prefix: number): Buffer {
+  const bytes = Buffer.from(text, 'latin1');
+  return bytes.subarray(0, moveDecoded(bytes, 0, 0, bytes.length, prefix));
 }
 
 /** RFC 2045 section 6.8. Skips invalid characters. Padding may occur anywhere, as in concatenated files. */
@@ -94,26 +99,25 @@ function decodeBase64Pieces(bytes: Buffer): Buffer {
 }
 
 /** RFC 2045 section 6.7. Keeps invalid escapes; removes trailing blanks (rule 3) and soft line breaks. */
-function decodeQuotedPrintable(bytes: Buffer): Buffer {
-  const decoded = Buffer.allocUnsafe(bytes.length);
+function decodeQuotedPrintable(source: Buffer): Buffer {
+  const bytes = Buffer.from(source);
   let length = 0;
   for (let start = 0; start < bytes.length; ) {
-    const lineFeed = bytes.indexOf(LF, start);
-    const next = lineFeed < 0 ? bytes.length : lineFeed + 1;
+    const next = nextLine(bytes, start);
     const breakStart = startOfBreak(bytes, start, next);
     let end = breakStart;
     while (end > start && (bytes[end - 1] === SPACE || bytes[end - 1] === TAB)) end--;
     const isSoft = end > start && bytes[end - 1] === EQUALS;
-    for (let at = start; at < (isSoft ? end - 1 : end); at++) {
-      const byte = bytes[at] ?? 0;
-      const value = byte === EQUALS ? hexPair(bytes, at + 1) : -1;
-      decoded[length++] = value < 0 ? byte : value;
-      if (value >= 0) at += 2;
-    }
-    for (let at = isSoft ? next : breakStart; at < next; at++) decoded[length++] = bytes[at] ?? 0;
+    length = moveDecoded(bytes, length, start, isSoft ? end - 1 : end, EQUALS);
+    for (let at = isSoft ? next : breakStart; at < next; at++) bytes[length++] = bytes[at] ?? 0;
     start = next;
   }
-  return decoded.subarray(0, length);
+  return bytes.subarray(0, length);
+}
+
+function nextLine(bytes: Buffer, start: number): number {
+  const lineFeed = bytes.indexOf(LF, start);
+  return lineFeed < 0 ? bytes.length : lineFeed + 1;
 }
 
 function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
@@ -143,11 +147,10 @@ function decodeUuLines(lines: Buffer): Buffer {
   let length = 0;
   let mayFill = MAX_FILLED_BYTES;
   for (let at = 0; at < lines.length; ) {
-    const lineFeed = lines.indexOf(LF, at);
-    const next = lineFeed < 0 ? lines.length : lineFeed + 1;
+    const next = nextLine(lines, at);
     const end = startOfBreak(lines, at, next);
     // The last line has the length 0, which is written as a space. Some relays remove it.
-    const written = end === at ? 0 : uuDigit(lines, at, end);
+    const written = uuDigit(lines, at, end);
     if (written === 0) break;
     const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));
     const filled = Math.min(written - present, mayFill);
