@@ -21,6 +21,10 @@ export const YOUNG_HEAP_MB = 12;
 /** Buffers of at least this size are freed explicitly. They never share memory with other data. */
 export const LARGE_BYTES = 256 * 1024;
 
+/** A view of the same bytes. */
+export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
 export const isLarge = ({ length }: Uint8Array): boolean => length >= LARGE_BYTES;
 
 /** Frees a large buffer, unless it was transferred. Call this only when no other code uses the bytes. */

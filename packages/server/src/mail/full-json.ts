@@ -82,21 +82,15 @@ export function jsonPieces(value: object, maxBytes: number): { pieces: Buffer[];
 
   function* piecesOf(text: string): Generator<Buffer> {
     for (let at = 0, end = 0; at < text.length; at = end) {
-      end = endOfPiece(text, at);
+      end = at + PIECE_CHARACTERS;
+      // Surrogate pairs are not split.
+      if (/[\udc00-\udfff]/.test(text.charAt(end))) end += 1;
       const piece = Buffer.from(JSON.stringify(text.slice(at, end)).slice(1, -1));
       left -= piece.length;
       if (left < 0) return;
       yield piece;
     }
   }
-}
-
-/** Never splits a surrogate pair. */
-function endOfPiece(value: string, from: number): number {
-  const end = from + PIECE_CHARACTERS;
-  if (end >= value.length) return value.length;
-  const code = value.charCodeAt(end - 1);
-  return code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
 }
 
 export interface AttachmentList {

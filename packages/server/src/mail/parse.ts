@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { messageOf } from '../errors.ts';
-import { freeIfLarge } from '../memory.ts';
+import { asBuffer, freeIfLarge } from '../memory.ts';
 import { isInline, joinTexts, readPartRoles } from './bodies.ts';
 import { findCodes } from './extract/codes.ts';
 import { readHtml, textOfPage, wordsOnlyInPage } from './extract/html.ts';
@@ -64,8 +64,6 @@ export function readBodies(raw: Uint8Array) {
   };
 }
 
-const asBuffer = (raw: Uint8Array): Buffer => Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
-
 type ReadInner = (part: Part) => InnerMessage | undefined;
 
 function attachedMessages(source: Buffer): ReadInner {
@@ -83,6 +81,7 @@ function attachedMessages(source: Buffer): ReadInner {
 function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
   const { all, header, limits } = readPartRoles(source);
   const fields = new MessageFields(source, header.fields);
+  const summary = summaryOf(fields);
   const text = textOf(source, all, 'text');
   const html = textOf(source, all, 'html');
   const page = html === null ? null : readHtml(html);
@@ -93,11 +92,11 @@ function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
   const attachmentCount = attachments.filter(({ disposition }) => disposition === 'attachment').length;
   return {
     summary: {
-      ...summaryOf(fields),
+      ...summary,
       preview: clean(previewOf(text?.trim() ? text : (page?.words ?? ''))),
       attachmentCount,
       inlineCount: attachments.length - attachmentCount,
-      codes: findCodes(subjectOf(fields), text, page?.words ?? null, page?.images),
+      codes: findCodes(summary.subject, text, page?.words ?? null, page?.images),
     },
     content: {
       ...contentOfHeader(fields),
@@ -114,13 +113,11 @@ function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
   };
 }
 
-const subjectOf = (fields: MessageFields): string => cut(fields.first('subject'), MAX_SUBJECT);
-
 const summaryOf = (fields: MessageFields) => ({
   from: fields.firstAddress('from'),
   to: fields.addresses('to'),
   cc: fields.addresses('cc'),
-  subject: subjectOf(fields),
+  subject: cut(fields.first('subject'), MAX_SUBJECT),
 });
 
 const contentOfHeader = (fields: MessageFields) => ({
@@ -140,12 +137,7 @@ function textOf(source: Buffer, parts: readonly Part[], role: 'text' | 'html'): 
   return joinTexts(texts);
 }
 
-function attachmentOf(
-  source: Buffer,
-  part: Part,
-  at: number,
-  message: InnerMessage | undefined,
-): MailAttachment {
+function attachmentOf(source: Buffer, part: Part, at: number, message?: InnerMessage): MailAttachment {
   const bytes = bodyBytes(source, part);
   const size = bytes.length;
   const sha256 = hash('sha256', bytes, 'hex');

@@ -1,3 +1,4 @@
+import { asBuffer } from '../memory.ts';
 import { joinTexts } from './bodies.ts';
 import { MessageFields } from './fields.ts';
 import { cut } from './limits.ts';
@@ -96,14 +97,11 @@ function jsonWithin(budget: number, content: StoredContent): string | undefined 
   return json.length * MAX_LETTER_BYTES <= budget || Buffer.byteLength(json) <= budget ? json : undefined;
 }
 
-export async function readWords(
-  stored: StoredContent,
-  load: () => Promise<Uint8Array>,
-): Promise<ContentWords> {
+export async function readWords(stored: StoredContent, load: () => Promise<Uint8Array>) {
   const { text = null, htmlWords, links, rfcMessageId, index } = stored;
   const isStored = stored.text !== undefined || !index;
   const read = isStored ? text : bodyOf(asBuffer(await load()), index, 'text');
-  return { text: read, htmlWords, links, rfcMessageId };
+  return { text: read, htmlWords, links, rfcMessageId } satisfies ContentWords;
 }
 
 export async function readContent(
@@ -127,8 +125,6 @@ export async function readContent(
   const { images } = page;
   return { content: { ...content, html, text, headers, htmlText: textOfPage(page), images }, index };
 }
-
-const asBuffer = (raw: Uint8Array): Buffer => Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
 
 function bodyOf(source: Buffer, index: PartIndex, role: PartRole): string | null {
   const bodies = withRole(index, role);

@@ -6,7 +6,7 @@ import { decodeTransfer, MAX_FILLED_BYTES, type TransferEncoding } from '../mail
 import { parseMail } from '../mail/parse.ts';
 import { MAX_PAGE_LENGTH, previewMail } from '../mail/preview/preview.ts';
 import { contentJson, MAX_STORED_BYTES } from '../mail/stored-content.ts';
-import { buffersToGive, copyToGive, freeIfLarge, giveBackMemoryLater, isLarge } from '../memory.ts';
+import { asBuffer, buffersToGive, copyToGive, freeIfLarge, giveBackMemoryLater, isLarge } from '../memory.ts';
 
 export interface ParsedBytes {
   summary: Uint8Array;
@@ -40,8 +40,8 @@ export const TASKS = {
       return { lines: new Uint8Array(), problem: messageOf(error) };
     }
   },
-  decode: ({ buffer, byteOffset, length }: Uint8Array, encoding: TransferEncoding) =>
-    joined([decodeTransfer(Buffer.from(buffer, byteOffset, length), encoding)]),
+  decode: (bytes: Uint8Array, encoding: TransferEncoding) =>
+    joined([decodeTransfer(asBuffer(bytes), encoding)]),
 };
 
 export type Tasks = typeof TASKS;

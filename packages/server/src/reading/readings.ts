@@ -99,7 +99,8 @@ export class Readings {
 
   async close(): Promise<void> {
     this.#stopped.abort();
-    for (const { done } of this.#entries.values()) done.reject(unavailable('closed'));
+    const closed = unavailable('closed');
+    for (const { done } of this.#entries.values()) done.reject(closed);
     this.#entries.clear();
     await Promise.allSettled(this.#keeping);
   }

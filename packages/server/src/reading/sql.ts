@@ -45,12 +45,7 @@ export interface ReadingOf extends Reading {
 const SIZES = [64, 16, 4] as const;
 
 /** @param into a table with its columns @param ending constant SQL after the rows */
-export async function insertRows(
-  tx: Tx,
-  into: string,
-  rows: readonly (readonly Value[])[],
-  ending = '',
-): Promise<void> {
+export async function insertRows(tx: Tx, into: string, rows: readonly Value[][], ending = '') {
   const results: Promise<unknown>[] = [];
   for (let at = 0; at < rows.length; ) {
     const size = SIZES.find((one) => one <= rows.length - at) ?? 1;

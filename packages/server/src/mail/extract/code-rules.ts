@@ -1,22 +1,5 @@
 import type { Candidate } from './code-candidates.ts';
-import {
-  BARE_CODE_SIGN,
-  BESIDE_NUMBER,
-  CODE_SIGNS,
-  COUNTED,
-  DIRECT,
-  ENDS_LINE,
-  ENTER_IT,
-  ENTERED_AFTER,
-  ENTERED_BEFORE,
-  EXPIRED,
-  KEY,
-  OTHER_SIGNS,
-  PLACE,
-  PRESENTED,
-  SALUTATION,
-  VERB,
-} from './code-phrases.ts';
+import * as phrases from './code-phrases.ts';
 import { kindOfWord, type WordKind } from './code-words.ts';
 import { PURPOSES } from './link-words.ts';
 
@@ -86,7 +69,7 @@ export function settingOf(text: string, candidate: Candidate): Setting {
   const [after = ''] = following.split(SENTENCE_END, 1);
   const [sentenceWords, wordsAfter] = [wordsOf(sentence), wordsOf(after)];
   return {
-    ...{ candidate, alone, direct: alone || DIRECT.test(before) },
+    ...{ candidate, alone, direct: alone || phrases.DIRECT.test(before) },
     ...{ wide, following, sentence, before, after },
     ...{ sentenceWords, kindsBefore: kindsOf(sentenceWords), wordsAfter, kindsAfter: kindsOf(wordsAfter) },
   };
@@ -107,7 +90,7 @@ const isOther = (kind: WordKind | undefined) => kind === 'other' || kind === 'pr
 export function saysCode(text: string): boolean {
   const kinds = kindsOf(wordsOf(text));
   return (
-    text.search(CODE_SIGNS) >= 0 ||
+    text.search(phrases.CODE_SIGNS) >= 0 ||
     kinds.some((kind, i) => isCode(kind) && !isOther(kinds[i - 1]) && !isOther(kinds[i + 1]))
   );
 }
@@ -120,12 +103,12 @@ export const hasWord = (text: string, test: (kind: WordKind, word: string) => bo
 const isEntered = (words: readonly string[]): boolean =>
   kindsOf(words.slice(-REACH_WORDS_ENTER)).includes('enter');
 export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
-  ENTERED_BEFORE.test(sentence) || ENTERED_AFTER.test(after);
+  phrases.ENTERED_BEFORE.test(sentence) || phrases.ENTERED_AFTER.test(after);
 
 /** Whether the sentence asks the reader to enter the number and has no word for another kind of number. */
 function isToEnter(setting: Setting): boolean {
   const { alone, direct, wide, sentenceWords, kindsBefore, kindsAfter } = setting;
-  const last = sentenceWords.length - (BESIDE_NUMBER.test(sentenceWords.at(-1) ?? '') ? 2 : 1);
+  const last = sentenceWords.length - (phrases.BESIDE_NUMBER.test(sentenceWords.at(-1) ?? '') ? 2 : 1);
   const isAsked =
     (direct ? isEntered(sentenceWords) : kindsBefore[last] === 'enter') ||
     (alone && /[:：]\s*$/.test(wide) && kindsBefore.includes('enter')) ||
@@ -149,7 +132,7 @@ function kindAt(words: readonly string[], at: number): WordKind {
   const word = words[at] ?? '';
   if (word === '©') return 'other';
   const kind = kindOfWord(word);
-  return kind === 'other' && SALUTATION.test(words[at - 1] ?? '') ? 'plain' : kind;
+  return kind === 'other' && phrases.SALUTATION.test(words[at - 1] ?? '') ? 'plain' : kind;
 }
 
 function nextNoun(words: readonly string[], at: number): string {
@@ -157,33 +140,35 @@ function nextNoun(words: readonly string[], at: number): string {
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
-function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: number; other: number } {
+/** How many words before a candidate may be a code word, a key or another kind of number. */
+function reachesOf({ alone, direct, wide, candidate, kindsBefore }: Setting) {
+  const entered = entersCode(kindsBefore);
+  // "Sign-in key: K7QX-2M9P" is a code, but a key with only digits may be anything.
+  const key = direct && candidate.shape === 'mixed' ? REACH_WORDS_KEY : 0;
   // For a code on its own line, the lines above are searched. In a sentence, only nearby words count.
   if (alone) {
     // A complete sentence above the number does not label the number.
     const isLabelled = !entered && !/[.!?。！？]\s*$/.test(wide);
-    return { code: REACH_WORDS_OF_LINE, other: isLabelled ? REACH_WORDS_OTHER_OF_LINE : 0 };
+    return { key, code: REACH_WORDS_OF_LINE, other: isLabelled ? REACH_WORDS_OTHER_OF_LINE : 0 };
   }
-  if (entered) return { code: REACH_WORDS, other: direct ? 0 : 1 };
-  return { code: direct ? REACH_WORDS : REACH_WORDS_LOOSE, other: REACH_WORDS_OTHER };
+  if (entered) return { key, code: REACH_WORDS, other: direct ? 0 : 1 };
+  return { key, code: direct ? REACH_WORDS : REACH_WORDS_LOOSE, other: REACH_WORDS_OTHER };
 }
 
 /** Points for a candidate by the nearest significant word before it; undefined if there is none. */
 function pointsBefore(setting: Setting): number | undefined {
-  const { alone, direct, candidate } = setting;
-  const words = alone ? wordsOf(setting.wide) : setting.sentenceWords;
-  const reach = reachesOf(setting, entersCode(setting.kindsBefore));
+  const words = wordsOf(setting.before);
+  const reach = reachesOf(setting);
+  const lostPerWord = setting.alone ? 1 : 3;
   let skipped = 0;
   for (let distance = 1; distance <= Math.min(reach.code, words.length); distance++) {
     const at = words.length - distance;
     const word = words[at] ?? '';
     skipped = /\d/.test(word) ? SKIPPED_BEFORE_NUMBER : Math.max(0, skipped - 1);
     if (skipped === 0 && distance <= reach.other && namesOther(words, at)) return SOMETHING_ELSE;
-    // "Sign-in key: K7QX-2M9P" is a code, but a key with only digits may be anything.
-    const isKey = distance <= REACH_WORDS_KEY && direct && candidate.shape === 'mixed' && KEY.test(word);
-    if (skipped < SKIPPED_BEFORE_NUMBER && (isKey || isCode(kindAt(words, at)))) {
-      return isCodeOfOther(words, at) ? SOMETHING_ELSE : 100 - distance * (alone ? 1 : 3);
-    }
+    const isKey = distance <= reach.key && phrases.KEY.test(word);
+    if (skipped === SKIPPED_BEFORE_NUMBER || !(isKey || isCode(kindAt(words, at)))) continue;
+    return isCodeOfOther(words, at) ? SOMETHING_ELSE : 100 - distance * lostPerWord;
   }
   return undefined;
 }
@@ -202,7 +187,7 @@ function namesOther(words: readonly string[], at: number): boolean {
 
 /** Points if the code is the subject of the sentence: "One-time password for the payment is 482913." */
 function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
-  if (alone || !VERB.test(sentence)) return undefined;
+  if (alone || !phrases.VERB.test(sentence)) return undefined;
   const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
   if (at < 0 || isCodeOfOther(sentenceWords, at)) return undefined;
   const last = kindAt(sentenceWords, sentenceWords.length - 2);
@@ -222,16 +207,16 @@ function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undefined {
 /** For scripts without spaces: rates the nearest known word before the candidate, or a code word after it. */
 function pointsOfSigns({ before, after }: Setting): number | undefined {
   if (!SIGNS.test(before + after)) return undefined;
-  const lastCode = [...before.matchAll(CODE_SIGNS)].at(-1);
-  const lastOther = [...before.matchAll(OTHER_SIGNS)].at(-1);
+  const lastCode = [...before.matchAll(phrases.CODE_SIGNS)].at(-1);
+  const lastOther = [...before.matchAll(phrases.OTHER_SIGNS)].at(-1);
   const code = lastCode?.index ?? -1;
   const other = lastOther?.index ?? -1;
   // Matches the words "coupon code" without anything between them.
   const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
-  if (attached && other < code && BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
+  if (attached && other < code && phrases.BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
   if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;
   if (other >= 0 && before.length - other < 20) return SOMETHING_ELSE;
-  const behind = after.search(CODE_SIGNS);
+  const behind = after.search(phrases.CODE_SIGNS);
   return behind >= 0 && behind < 40 ? 80 - behind / 2 : undefined;
 }
 
@@ -239,7 +224,7 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   const last = kindsBefore.slice(-3);
   const stale = last.lastIndexOf('stale');
   const isNamed = stale >= 0 && (stale === last.length - 1 || last[stale + 1] === 'code');
-  return isNamed || EXPIRED.test(after);
+  return isNamed || phrases.EXPIRED.test(after);
 }
 
 /** Returns a low score if the number cannot be a code, even if it is announced as one; else undefined. */
@@ -255,7 +240,7 @@ function refusal(setting: Setting): number | undefined {
   const unit = /^\s?(\p{L}+)/u.exec(after)?.[1] ?? '';
   if (shape === 'digits' && kindOfWord(unit) === 'unit') return 0;
   const isWord = !alone && shape === 'loose' && /^[A-Z]+$/.test(value);
-  return isWord && !isEntered(sentenceWords) && !(direct && ENDS_LINE.test(after)) ? 0 : undefined;
+  return isWord && !isEntered(sentenceWords) && !(direct && phrases.ENDS_LINE.test(after)) ? 0 : undefined;
 }
 
 export interface MailFacts {
@@ -270,10 +255,10 @@ function isHinted(setting: Setting, { subjectSaysCode, isPointedAt, isAboutAcces
   const { alone, direct, sentence, after, following } = setting;
   return (
     isPointedAt ||
-    (alone && (subjectSaysCode || (ENTER_IT.test(following) && hasPurpose(following)))) ||
-    (direct && COUNTED.test(sentence)) ||
-    (direct && PRESENTED.test(sentence) && ENDS_LINE.test(after) && isAboutAccess()) ||
-    (isToEnter(setting) && (PLACE.test(sentence + after) || isAboutAccess()))
+    (alone && (subjectSaysCode || (phrases.ENTER_IT.test(following) && hasPurpose(following)))) ||
+    (direct && phrases.COUNTED.test(sentence)) ||
+    (direct && phrases.PRESENTED.test(sentence) && phrases.ENDS_LINE.test(after) && isAboutAccess()) ||
+    (isToEnter(setting) && (phrases.PLACE.test(sentence + after) || isAboutAccess()))
   );
 }
 
@@ -292,7 +277,7 @@ export function judge(setting: Setting, mail: MailFacts): number {
 function judgeLooseShape({ candidate, alone, direct, before }: Setting, announced: number): number {
   const sure =
     candidate.shape === 'words'
-      ? alone && DIRECT.test(before) && announced >= SURE_IN_SENTENCE
+      ? alone && phrases.DIRECT.test(before) && announced >= SURE_IN_SENTENCE
       : announced >= SURE_ENOUGH && (direct || announced >= SURE_IN_SENTENCE);
   return sure ? announced - 5 : Math.min(announced, 0);
 }

@@ -1,19 +1,7 @@
 import type { MailCode, MailImage } from '../mail.ts';
 import { foldBlanks, INVISIBLE } from '../mime/clean.ts';
 import { type Candidate, candidatesOf } from './code-candidates.ts';
-import {
-  ABOUT_ACCESS,
-  BARE_CODE,
-  BOOKING,
-  CONFIRMED,
-  COUNTED,
-  IN_SUBJECT,
-  ONE_TIME,
-  ONE_TIME_SIGNS,
-  RECORD_SUBJECT,
-  SOURCE_LINE,
-  YOUR_CODE_IS,
-} from './code-phrases.ts';
+import * as phrases from './code-phrases.ts';
 import {
   hasPurpose,
   hasWord,
@@ -56,7 +44,7 @@ function isInSource(text: string, { start, end }: Candidate): boolean {
   const lineStart = text.lastIndexOf('\n', start - 1) + 1;
   const lineEnd = text.indexOf('\n', end);
   const length = (lineEnd < 0 ? text.length : lineEnd) - lineStart;
-  return length <= MAX_SOURCE_LINE && SOURCE_LINE.test(text.slice(lineStart, lineStart + length));
+  return length <= MAX_SOURCE_LINE && phrases.SOURCE_LINE.test(text.slice(lineStart, lineStart + length));
 }
 
 function contextOf(text: string, { start, end }: Candidate): string {
@@ -100,9 +88,9 @@ function read(given: string, mail: Mail): Found[] {
   const unlinked = text.replace(LINK, (link) => ' '.repeat(link.length));
   const candidates = candidatesOf(unlinked);
   if (candidates.length === 0) return [];
-  const readable = unlinked.replace(ONE_TIME, oneWord).replace(ONE_TIME_SIGNS, oneWord);
+  const readable = unlinked.replace(phrases.ONE_TIME, oneWord).replace(phrases.ONE_TIME_SIGNS, oneWord);
   // In mail about offers or bookings, a code with letters is a coupon or a booking reference.
-  const noLetters = candidates.some(hasLetters) && (mail.isOffer || BOOKING.test(readable));
+  const noLetters = candidates.some(hasLetters) && (mail.isOffer || phrases.BOOKING.test(readable));
   return candidates.flatMap((candidate) => {
     if (noLetters && hasLetters(candidate)) return [];
     const setting = settingOf(readable, candidate);
@@ -134,12 +122,13 @@ function lineOf({ sentence, after }: Setting): string {
 }
 
 const isMeantForEntering = (setting: Setting): boolean =>
-  YOUR_CODE_IS.test(setting.sentence) ||
+  phrases.YOUR_CODE_IS.test(setting.sentence) ||
   isEnteredInSigns(setting) ||
   hasWord(setting.wide + setting.following, (kind) => kind === 'enter');
 
 const isNamedInFull = ({ sentence, wide }: Setting): boolean =>
-  COUNTED.test(sentence) || hasWord(wide, (kind, word) => kind === 'code' && !BARE_CODE.test(word));
+  phrases.COUNTED.test(sentence) ||
+  hasWord(wide, (kind, word) => kind === 'code' && !phrases.BARE_CODE.test(word));
 
 const descriptionsOf = (images: readonly MailImage[]): string =>
   images.flatMap(({ alt }) => (alt !== null && /\d{2}/.test(alt) ? [alt] : [])).join('\n\n');
@@ -154,7 +143,7 @@ function once(ask: () => boolean): () => boolean {
 
 function speaksOfAccess(text: string): boolean {
   const read = text.slice(0, MAX_TOPIC);
-  return ABOUT_ACCESS.test(read) || hasPurpose(read);
+  return phrases.ABOUT_ACCESS.test(read) || hasPurpose(read);
 }
 
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
@@ -171,17 +160,17 @@ export function findCodes(
     subjectSaysCode,
     isPointedAt: false,
     isOffer: /\d\s?%/.test(subject),
-    isRecord: !subjectSaysCode && RECORD_SUBJECT.test(subject),
+    isRecord: !subjectSaysCode && phrases.RECORD_SUBJECT.test(subject),
     // Lazy, because most mails contain no number that could be a code.
     isAboutAccess: once(() => [subject, text ?? '', words ?? ''].some(speaksOfAccess)),
     isSubjectOfAccess: once(
-      () => hasPurpose(subject) && !NOT_VERIFY.test(subject) && !CONFIRMED.test(subject),
+      () => hasPurpose(subject) && !NOT_VERIFY.test(subject) && !phrases.CONFIRMED.test(subject),
     ),
     isShort: (text ?? words ?? '').length < MAX_SHORT,
   };
   let inBody = text === null ? [] : read(text, mail);
   if (words !== null && !hasCode(inBody)) inBody = read(words, mail);
-  const isPointedAt = !hasCode(inBody) && IN_SUBJECT.test((text ?? words ?? '').slice(0, MAX_TOPIC));
+  const isPointedAt = !hasCode(inBody) && phrases.IN_SUBJECT.test((text ?? words ?? '').slice(0, MAX_TOPIC));
   const all = [...inBody, ...read(subject, { ...mail, isPointedAt })];
   if (!hasCode(all) && images.length > 0) all.push(...read(descriptionsOf(images), mail));
   return best(all);

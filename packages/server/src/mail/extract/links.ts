@@ -1,18 +1,7 @@
 import type { MailLink } from '../mail.ts';
 import { INVISIBLE, withoutInvisible } from '../mime/clean.ts';
 import type { HtmlReading } from './html.ts';
-import {
-  ARTICLE_PATH,
-  ARTICLE_TEXT,
-  GO_ON,
-  LINK_WORDS,
-  NOT_RESET,
-  NOT_VERIFY,
-  PATH_WORDS,
-  RETURN_PARAMETER,
-  TEXT_WORDS,
-  TRACKING_PARAMETER,
-} from './link-words.ts';
+import * as linkWords from './link-words.ts';
 
 type LinkKind = MailLink['kind'];
 
@@ -74,16 +63,16 @@ function trimEnd(link: string): string {
 }
 
 function kindOfText(text: string): LinkKind | undefined {
-  for (const [kind, pattern] of TEXT_WORDS) {
-    if (!pattern.test(text) || (kind === 'reset' && NOT_RESET.test(text))) continue;
-    return kind === 'verify' && NOT_VERIFY.test(text) ? undefined : kind;
+  for (const [kind, pattern] of linkWords.TEXT_WORDS) {
+    if (!pattern.test(text) || (kind === 'reset' && linkWords.NOT_RESET.test(text))) continue;
+    return kind === 'verify' && linkWords.NOT_VERIFY.test(text) ? undefined : kind;
   }
   return undefined;
 }
 
 function tellingQuery(query: string): string {
   const isTelling = (pair: string) =>
-    !TRACKING_PARAMETER.test(pair.split('=', 1)[0] ?? '') && !RETURN_PARAMETER.test(pair);
+    !linkWords.TRACKING_PARAMETER.test(pair.split('=', 1)[0] ?? '') && !linkWords.RETURN_PARAMETER.test(pair);
   return query.split(/[&;?]/).filter(isTelling).join('&');
 }
 
@@ -92,11 +81,11 @@ function kindOfPath(href: string): LinkKind | undefined {
   const scheme = /^(https?:\/\/[^/]*)|^[a-z][a-z0-9+.-]*:(?:\/\/)?/i.exec(beforeQuery);
   // An app link has no host, so the part after the scheme names the screen.
   const path = beforeQuery.slice(scheme?.[0].length ?? 0);
-  const isArticle = ARTICLE_PATH.test(path);
+  const isArticle = linkWords.ARTICLE_PATH.test(path);
   for (const place of [path, tellingQuery(query)]) {
-    for (const [kind, pattern] of PATH_WORDS) {
+    for (const [kind, pattern] of linkWords.PATH_WORDS) {
       if (!pattern.test(place) || (isArticle && kind !== 'unsubscribe')) continue;
-      if (kind !== 'verify' || !NOT_VERIFY.test(place)) return kind;
+      if (kind !== 'verify' || !linkWords.NOT_VERIFY.test(place)) return kind;
     }
   }
   return undefined;
@@ -116,12 +105,12 @@ function kindOf(href: string, text: string, around: Around | undefined): LinkKin
 
 /** The link text takes precedence over the path, because several purposes may share a path. */
 function kindOfWeb(href: string, text: string, around: Around | undefined): LinkKind {
-  if (ARTICLE_TEXT.test(text)) return 'other';
+  if (linkWords.ARTICLE_TEXT.test(text)) return 'other';
   const own = text === href || FILE_PATH.test(text) ? undefined : kindOfText(text);
   if (own !== undefined) return own;
   const path = kindOfPath(href);
   if (around === undefined || path === 'unsubscribe' || path === 'reset') return path ?? 'other';
-  const isButton = GO_ON.test(text);
+  const isButton = linkWords.GO_ON.test(text);
   const silent = isButton || text === '' || text === href || GENERIC.test(text);
   const said = silent ? kindOfSentence(isButton ? { ...around, after: '' } : around) : undefined;
   return said ?? (isButton ? kindOfHeading(around) : undefined) ?? path ?? 'other';
@@ -139,7 +128,7 @@ function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   if (kind !== undefined || nearest.endsWith(':')) return kind;
   const rest = kindOfText(after.split(SENTENCE_END, 1)[0] ?? '');
   if (rest !== undefined) return rest;
-  const lead = sentences.findLast((one) => LINK_WORDS.test(one));
+  const lead = sentences.findLast((one) => linkWords.LINK_WORDS.test(one));
   return lead === undefined ? undefined : kindOfText(lead);
 }
 
@@ -148,7 +137,7 @@ function labelBefore(before: string): string {
   const words = before.replace(/[\s:\]<([]+$/, '');
   const label = words.split(SENTENCE_END).at(-1)?.replace(/.*\[/, '') ?? '';
   const isLabel = /[<([]$/.test(before) && !/[.!?。！？]$/.test(label);
-  return isLabel || GO_ON.test(label) ? label : '';
+  return isLabel || linkWords.GO_ON.test(label) ? label : '';
 }
 
 interface TextLink {

@@ -1,4 +1,5 @@
 import type { LintReport } from '@mayfly/client/contract';
+import { asBuffer } from '../../memory.ts';
 import { readPartRoles } from '../bodies.ts';
 import { cut } from '../limits.ts';
 import { parseMail } from '../parse.ts';
@@ -14,7 +15,7 @@ const ORDER: readonly string[] = ['error', 'warning', 'info'];
 
 /** One finding per rule, most severe first. Never throws. @param raw without this server's Received line */
 export function lintMail(raw: Uint8Array): LintReport {
-  const source = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
+  const source = asBuffer(raw);
   const mail = parseMail(source);
   const parts = readPartRoles(source);
   const { html } = mail.content;

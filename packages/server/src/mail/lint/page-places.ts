@@ -8,8 +8,8 @@ interface Open {
   /** Relative luminance (WCAG 2.2) of the text and of the background; null if unknown. */
   color: number | null;
   ground: number | null;
-  /** Font size in pixels; null if it is relative or unknown. */
-  size: number | null;
+  /** Font size in pixels; {@link NORMAL_SIZE} if it is relative or unknown. */
+  size: number;
   isBold: boolean;
   isSmallByNature: boolean;
   /** What the element must contain. A link or button needs a name, a table without a role a header cell. */
@@ -29,12 +29,14 @@ const MIN_RATIO = 4.5;
 const MIN_RATIO_LARGE = 3;
 const LARGE = 24;
 const LARGE_BOLD = 18.66;
+const NORMAL_SIZE = 16;
 const MIN_SIZE = 12;
 /** Smaller text is hidden on purpose, such as a preheader. */
 const HIDDEN_SIZE = 2;
 const HEADING_SIZES: Record<string, number> = { h1: 32, h2: 24, h3: 18.72, h4: 16, h5: 13.28, h6: 10.72 };
 
 const VOID = new Set('area base br col embed hr img input link meta param source track wbr'.split(' '));
+const NO_TEXT = new Set(['style', 'script', 'title']);
 const ACTIVE = new Set(['script', 'iframe', 'frame', 'object', 'embed', 'applet']);
 const ADDRESS_ATTRIBUTES = ['href', 'src', 'background', 'action'];
 const LANGUAGE = /^\s*[a-z]{2,3}(?:-[a-z0-9]{1,8})*\s*$/i;
@@ -73,9 +75,9 @@ function luminanceOf(text: string): number | null {
 
 const contrast = (a: number, b: number): number => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 
-function pixels(size: string): number | null {
+function pixels(size: string): number {
   const [, number, unit] = /^(\d*\.?\d+)\s*(px|pt)?$/i.exec(size.trim()) ?? [];
-  if (number === undefined || (unit === undefined && Number(number) !== 0)) return null;
+  if (number === undefined || (unit === undefined && Number(number) !== 0)) return NORMAL_SIZE;
   return Number(number) * (unit?.toLowerCase() === 'pt' ? 4 / 3 : 1);
 }
 
@@ -89,8 +91,14 @@ function declarations(style: string): Map<string, string> {
   );
 }
 
+const BOLD_TAG = /^(?:h\d|b|strong|th)$/;
+const isBoldWeight = (weight: string): boolean => /bold|[6-9]00/.test(weight);
+
+const read = <T>(stated: string | undefined, parse: (stated: string) => T, inherited: T): T =>
+  stated === undefined ? inherited : parse(stated);
+
 const ROOT: Open = {
-  ...{ tag: '', isHidden: false, color: null, ground: null, size: null, isBold: false },
+  ...{ tag: '', isHidden: false, color: null, ground: null, size: NORMAL_SIZE, isBold: false },
   ...{ isSmallByNature: false, asked: null },
 };
 
@@ -108,20 +116,25 @@ class PlaceReader extends TagReader {
   }
 
   protected opened(): void {
-    const { tag, attributes, seen } = this;
-    if (LANGUAGE.test(this.get('lang') || this.get('xml:lang'))) seen.add('lang');
-    if (DIRECTION.test(this.get('dir'))) seen.add('dir');
-    if (tag === 'html' || tag === 'head') seen.add('document');
-    if (tag === 'base') seen.add('base');
+    const { tag, attributes } = this;
+    this.seeDocument();
     if (ACTIVE.has(tag) && !/json/i.test(this.get('type'))) this.add('active-content', `<${tag}>`);
     if ((tag === 'a' || tag === 'area') && attributes.has('href')) this.seeLink(this.get('href'));
     if (tag === 'img') this.seeImage(this.get('src').trim(), this.get('alt').trim());
     const urls = this.urls[/^(?:a|area|form)$/.test(tag) ? 'link' : 'image'];
-    for (const name of ADDRESS_ATTRIBUTES)
-      if (attributes.has(name) && urls.size < MAX_PLACES) urls.add(this.get(name).trim());
+    const addresses = ADDRESS_ATTRIBUTES.filter((name) => attributes.has(name) && urls.size < MAX_PLACES);
+    for (const name of addresses) urls.add(this.get(name).trim());
     const element = this.element();
-    if (!element.isHidden) this.see();
+    if (!element.isHidden) this.seeShown();
     if (!VOID.has(tag) && this.open.length < MAX_OPEN) this.open.push(element);
+  }
+
+  private seeDocument(): void {
+    const { tag, seen } = this;
+    if (LANGUAGE.test(this.get('lang') || this.get('xml:lang'))) seen.add('lang');
+    if (DIRECTION.test(this.get('dir'))) seen.add('dir');
+    if (tag === 'html' || tag === 'head') seen.add('document');
+    if (tag === 'base') seen.add('base');
   }
 
   private seeLink(href: string): void {
@@ -151,26 +164,24 @@ class PlaceReader extends TagReader {
     const styles = declarations(this.get('style'));
     const classes = this.get('class').split(/\s+/, 10);
     const isStyled = classes.some((name) => name !== '' && this.sheet.includes(`.${name}`));
-    const inherited = isStyled || tag === 'a' ? null : top.color;
-    const stated = styles.get('color') ?? (tag === 'font' ? attributes.get('color') : undefined);
+    // A class of a style sheet may change everything, so that nothing is known.
+    const inherited = isStyled ? ROOT : top;
+    const color = styles.get('color') ?? (tag === 'font' ? attributes.get('color') : undefined);
     const ground = styles.get('background') ?? styles.get('background-color') ?? attributes.get('bgcolor');
     const isPicture = attributes.has('background') || styles.has('background-image');
-    const fontSize = tag === 'font' && this.get('size') === '1' ? '10px' : styles.get('font-size');
-    const normal = HEADING_SIZES[tag] ?? (isStyled ? null : top.size);
-    const weight = styles.get('font-weight');
+    const size = tag === 'font' && this.get('size') === '1' ? '10px' : styles.get('font-size');
     const isHidden =
       top.isHidden ||
       attributes.has('hidden') ||
       /^\s*true/i.test(this.get('aria-hidden')) ||
       HIDING.test(this.get('style'));
     return {
-      ...{ tag, isHidden, size: fontSize === undefined ? normal : pixels(fontSize) },
-      color: stated === undefined ? inherited : luminanceOf(stated),
-      ground: isPicture ? null : ground === undefined ? (isStyled ? null : top.ground) : luminanceOf(ground),
-      isBold:
-        weight === undefined ? top.isBold || /^(?:h\d|b|strong|th)$/.test(tag) : /bold|[6-9]00/.test(weight),
+      ...{ tag, isHidden, asked: isHidden ? null : this.asked() },
+      color: read(color, luminanceOf, tag === 'a' ? null : inherited.color),
+      ground: isPicture ? null : read(ground, luminanceOf, inherited.ground),
+      size: read(size, pixels, HEADING_SIZES[tag] ?? inherited.size),
+      isBold: read(styles.get('font-weight'), isBoldWeight, top.isBold || BOLD_TAG.test(tag)),
       isSmallByNature: top.isSmallByNature || tag === 'sup' || tag === 'sub',
-      asked: isHidden ? null : this.asked(),
     };
   }
 
@@ -189,7 +200,7 @@ class PlaceReader extends TagReader {
     return VISIBLE.test(this.get('aria-label') + this.get('title'));
   }
 
-  private see(): void {
+  private seeShown(): void {
     const { tag } = this;
     if (this.hasLabel() || (tag === 'img' && VISIBLE.test(this.get('alt')))) this.meet('name');
     if (/^(?:th|caption|thead)$/.test(tag)) this.meet('layout-table-role');
@@ -212,19 +223,23 @@ class PlaceReader extends TagReader {
   }
 
   ontext(start: number, end: number): void {
-    const { tag, isHidden, color, ground, size, isBold, isSmallByNature } = this.top;
+    const { tag, isHidden } = this.top;
     const text = this.html.slice(start, end);
     if (tag === 'style') this.sheet += text.slice(0, MAX_SHEET - this.sheet.length);
-    if (tag === 'title' && VISIBLE.test(text) && !this.open.some((one) => one.tag === 'svg'))
-      this.seen.add('title');
-    if (isHidden || tag === 'style' || tag === 'script' || tag === 'title' || !VISIBLE.test(text)) return;
+    if (!VISIBLE.test(text)) return;
+    if (tag === 'title' && !this.open.some((one) => one.tag === 'svg')) this.seen.add('title');
+    if (isHidden || NO_TEXT.has(tag)) return;
     this.meet('name');
-    if (!READABLE.test(text) || (size !== null && size <= HIDDEN_SIZE)) return;
-    const place = text.replace(/\s+/g, ' ').trim();
-    if (size !== null && size < MIN_SIZE && !isSmallByNature) this.add('small-text', place);
+    if (READABLE.test(text)) this.seeText(text.replace(/\s+/g, ' ').trim());
+  }
+
+  private seeText(text: string): void {
+    const { color, ground, size, isBold, isSmallByNature } = this.top;
+    if (size <= HIDDEN_SIZE) return;
+    if (size < MIN_SIZE && !isSmallByNature) this.add('small-text', text);
     if (color === null || ground === null) return;
-    const isLarge = size !== null && (size >= LARGE || (isBold && size >= LARGE_BOLD));
-    if (contrast(color, ground) < (isLarge ? MIN_RATIO_LARGE : MIN_RATIO)) this.add('color-contrast', place);
+    const isLarge = size >= LARGE || (isBold && size >= LARGE_BOLD);
+    if (contrast(color, ground) < (isLarge ? MIN_RATIO_LARGE : MIN_RATIO)) this.add('color-contrast', text);
   }
 
   override ontextentity(codepoint: number): void {

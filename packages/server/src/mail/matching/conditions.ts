@@ -47,11 +47,7 @@ export function meetsAll(
   return isOpen ? undefined : true;
 }
 
-function finds(
-  condition: MailCondition,
-  head: SearchedHead,
-  content: ComparedContent | undefined,
-): boolean | undefined {
+function finds(condition: MailCondition, head: SearchedHead, content?: ComparedContent) {
   if (condition.field === 'attachments') return head.summary.attachmentCount > 0;
   const { field, text } = condition;
   switch (field) {

@@ -61,11 +61,7 @@ export function headHas(head: MessageHead, field: HeadField, part: string): bool
 }
 
 /** The conditions that a message does not meet. @param content required if {@link needsContent} */
-export function failedConditions(
-  head: MessageHead,
-  filters: Filters,
-  content?: ComparedContent,
-): FailedCondition[] {
+export function failedConditions(head: MessageHead, filters: Filters, content?: ComparedContent) {
   const failed: FailedCondition[] = [];
   const fail = (condition: keyof Filters, expected: string, got: string) =>
     failed.push({ condition, expected: shortened(expected), got: shortened(got) });
@@ -81,15 +77,15 @@ export function failedConditions(
     fail('code', code ? 'a code' : 'no code', codes.map(({ value }) => value).join(', ') || 'no code');
   if (!content) return failed;
   if (text !== undefined && !content.hasText(text)) fail('text', text, preview);
-  const isMet = typeof link === 'object' ? content.hasLink(link) : link === content.links.length > 0;
-  if (link !== undefined && !isMet)
-    fail(
-      'link',
-      wantedLink(link),
-      content.links.slice(0, MAX_QUOTED_LINKS).map(quotedLink).join(', ') || 'no link',
-    );
+  if (link !== undefined && !meetsLink(content, link)) fail('link', wantedLink(link), foundLinks(content));
   return failed;
 }
+
+const meetsLink = (content: ComparedContent, wanted: boolean | LinkFilter): boolean =>
+  typeof wanted === 'object' ? content.hasLink(wanted) : wanted === content.links.length > 0;
+
+const foundLinks = ({ links }: ComparedContent): string =>
+  links.slice(0, MAX_QUOTED_LINKS).map(quotedLink).join(', ') || 'no link';
 
 const quotedLink = ({ kind, text, href }: MailLink): string =>
   `${kind} ${href}${text === '' ? '' : ` (${text})`}`;

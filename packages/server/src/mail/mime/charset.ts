@@ -1,5 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { createRequire } from 'node:module';
+import { asBuffer } from '../../memory.ts';
 
 export type CharsetDecoder = (bytes: Buffer) => string;
 
@@ -133,7 +134,7 @@ export const isKnownCharset = (name: string): boolean =>
   UTF8.test(name) || VAGUE.test(name) || decoderOf(name) !== undefined;
 
 export function decodeAs(bytes: Uint8Array, charset: string): string {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = asBuffer(bytes);
   if (charset === 'utf-8') return decodeUtf8(buffer);
   return (decoderOf(charset) ?? decoderOf(FALLBACK) ?? decodeUtf8)(buffer);
 }
@@ -197,9 +198,7 @@ function decodeUtf16(bytes: Buffer): string {
 }
 
 function charsetOfPage(bytes: Uint8Array): string | undefined {
-  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, META_BYTES)).toString(
-    'latin1',
-  );
+  const start = asBuffer(bytes).toString('latin1', 0, META_BYTES);
   const name = META_CHARSET.exec(start)?.[1]?.toLowerCase();
   return name !== undefined && !VAGUE.test(name) && decoderOf(name) !== undefined ? name : undefined;
 }

@@ -14,6 +14,9 @@ const MAX_LENGTH = 4 * 1024 * 1024;
 /** Maximum characters of a page. It exceeds its source if `cid:` URLs and escaped characters get longer. */
 export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
 
+/** Returns the URL of an image by its Content-ID. */
+type ImageOf = (contentId: string) => string | undefined;
+
 export interface PreviewPage {
   html: string;
   remoteCount: number;
@@ -39,9 +42,9 @@ class PageWriter extends TagReader {
   private output = '';
   private copied = 0;
   private inStyle = false;
-  private readonly imageOf: (contentId: string) => string | undefined;
+  private readonly imageOf: ImageOf;
 
-  constructor(source: string, imageOf: (contentId: string) => string | undefined) {
+  constructor(source: string, imageOf: ImageOf) {
     super(source, MAX_LENGTH);
     this.imageOf = imageOf;
   }
@@ -138,11 +141,8 @@ const CUT_NOTE =
 
 const noteOfCut = (source: string): string => (source.length > MAX_LENGTH ? CUT_NOTE : '');
 
-/** @param imageOf returns an image's URL by its Content-ID @returns undefined if the page is too long */
-export function previewPage(
-  source: string,
-  imageOf: (contentId: string) => string | undefined,
-): PreviewPage | undefined {
+/** @returns undefined if the page is too long */
+export function previewPage(source: string, imageOf: ImageOf): PreviewPage | undefined {
   const writer = new PageWriter(source, imageOf);
   const written = writer.write();
   if (written === undefined) return undefined;

@@ -89,10 +89,7 @@ export class Authenticator {
     await this.#endThread();
   }
 
-  async #examine(
-    { mailFrom, helo, remoteAddress }: MailEnvelope,
-    received: Uint8Array,
-  ): Promise<MailAuthentication> {
+  async #examine({ mailFrom, helo, remoteAddress }: MailEnvelope, received: Uint8Array) {
     const { promise, resolve: settle } = Promise.withResolvers<MailAuthentication>();
     const over = new AbortController();
     const check: Check = { source: sourceKey(remoteAddress), bytes: received.length, settle, over };

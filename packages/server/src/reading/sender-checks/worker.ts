@@ -5,7 +5,7 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js';
 import { dmarc } from 'mailauth/lib/dmarc/index.js';
 import { spf } from 'mailauth/lib/spf/index.js';
 import type { MailAuthentication } from '../../mail/mail.ts';
-import { freeIfLarge } from '../../memory.ts';
+import { asBuffer, freeIfLarge } from '../../memory.ts';
 import { type Ask, askForOneMail, createDns } from './dns-cache.ts';
 
 /** Mail with a larger header is not checked, because the time grows with the square of its size. */
@@ -23,6 +23,11 @@ const PIECE_BYTES = 64 * 1024;
 
 /** If a mail has several signatures, the first word of this list that one of them has is the result. */
 const BEST_FIRST = ['pass', 'temperror', 'fail', 'policy', 'permerror', 'neutral', 'none'];
+
+interface Host {
+  result: string;
+  domain: string;
+}
 
 interface Signatures {
   result: string;
@@ -46,11 +51,7 @@ export interface CheckedMail {
  * DMARC is `permerror`.
  * @param over aborted at the time limit of the mail
  */
-export async function authenticateMail(
-  mail: CheckedMail,
-  ask: Ask,
-  over: AbortSignal,
-): Promise<MailAuthentication> {
+export async function authenticateMail(mail: CheckedMail, ask: Ask, over: AbortSignal) {
   const checking = checkHost(mail, ask);
   if (!isWithinBounds(mail.raw)) {
     return { spf: (await checking).result, dkim: 'permerror', dmarc: 'permerror' };
@@ -60,7 +61,7 @@ export async function authenticateMail(
 }
 
 /** SPF (RFC 7208) for the domain of MAIL FROM, or for the HELO name if MAIL FROM is empty. */
-async function checkHost(mail: CheckedMail, ask: Ask): Promise<{ result: string; domain: string }> {
+async function checkHost(mail: CheckedMail, ask: Ask): Promise<Host> {
   const { mailFrom: sender, helo, remoteAddress: ip } = mail;
   try {
     // 'unknown' is for receivers that do not disclose their name (RFC 7208 section 7.3).
@@ -87,11 +88,7 @@ async function checkSignatures(raw: Uint8Array, ask: Ask, over: AbortSignal): Pr
 }
 
 /** DMARC (RFC 9989). The result is `permerror` without an author, or with authors of different domains. */
-async function checkAuthor(
-  host: { result: string; domain: string },
-  signatures: Signatures,
-  ask: Ask,
-): Promise<string> {
+async function checkAuthor(host: Host, signatures: Signatures, ask: Ask): Promise<string> {
   const unsure = host.result === 'temperror' || signatures.result === 'temperror';
   try {
     const found = await dmarc({
@@ -110,10 +107,8 @@ async function checkAuthor(
   }
 }
 
-function isWithinBounds({ buffer, byteOffset, length }: Uint8Array): boolean {
-  const beginning = Buffer.from(buffer, byteOffset, Math.min(length, MAX_HEADER_BYTES + 1)).toString(
-    'latin1',
-  );
+function isWithinBounds(raw: Uint8Array): boolean {
+  const beginning = asBuffer(raw).toString('latin1', 0, MAX_HEADER_BYTES + 1);
   const [header = ''] = beginning.split(/(?:^|\n)\r?\n/, 1);
   if (header.length > MAX_HEADER_BYTES || header.split('\n').length > MAX_HEADER_LINES) return false;
   let signatures = 0;
@@ -129,7 +124,7 @@ async function* pieces(raw: Uint8Array, over: AbortSignal): AsyncGenerator<Uint8
   for (let at = 0; at < raw.length; at += PIECE_BYTES) {
     if (at > 0) await nextTurn();
     if (over.aborted) throw new Error('the time of the mail is over');
-    yield Buffer.from(raw.buffer, raw.byteOffset + at, Math.min(PIECE_BYTES, raw.length - at));
+    yield asBuffer(raw.subarray(at, at + PIECE_BYTES));
   }
 }
 
