@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../clock.ts';
 import type { Tx } from '../../database/sql.ts';
-import { anyOf, perEngine, type Sql, sql } from '../../database/sql.ts';
+import { anyOf, FOR_UPDATE, perEngine, type Sql, sql } from '../../database/sql.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
 // Lock order: a webhook before its deliveries, as in `record` and `replay`; otherwise they could deadlock.
@@ -16,12 +16,12 @@ export const INBOX_ENDED = 'The inbox ended.';
 /** Blocks transactions that add deliveries. Skips a webhook that such a transaction has locked. */
 const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked' });
 
-/** @param ids query for the ids of deliveries @returns how many were cancelled */
+/** Locks deliveries in the order of their ids. @param ids query for ids @returns how many were cancelled */
 export const cancelPending = (tx: Tx, ids: Sql, reason: string, now: number): Promise<number> =>
   tx.run(
     sql`update deliveries
       set state = 'cancelled', reason = ${reason}, due_at = null, leased_until = null, ended_at = ${now}
-      where id in (${ids}) and ended_at is null`,
+      where id in (select id from deliveries where id in (${ids}) order by id ${FOR_UPDATE}) and ended_at is null`,
   );
 
 export const cancelOfInboxes = (tx: Tx, limit: number, inboxIds: readonly string[], now: number) =>

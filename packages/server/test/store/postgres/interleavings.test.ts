@@ -213,6 +213,38 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     expect(await one.upkeep.measure(T + 2)).toMatchObject({ pendingDeliveries: 0 });
   });
 
+  it('locks deliveries in the order of their ids, also when their inbox ends or their mails are read', async () => {
+    const raw = await openPostgres({ url });
+    const mails = Array.from({ length: 40 }, () => mailTo([inbox]));
+    for (let n = 0; n < 4; n++) await webhookOf(null);
+    await raw.messages.addBatch(mails, T);
+    // In another order than that of the ids, which is that of the mails.
+    await admin.query('create temporary table moved as select * from deliveries; delete from deliveries');
+    await admin.query('insert into deliveries select * from moved order by md5(id)');
+    const { rows } = await admin.query('select id from deliveries order by id');
+    const ids: string[] = rows.map(({ id }) => id);
+
+    async function locksInOrder(change: () => Promise<unknown>): Promise<void> {
+      await admin.query('begin');
+      await admin.query('select id from deliveries where id = $1 for no key update', [ids[80]]);
+      const changing = change();
+      await untilWaits(changing, 1);
+      const free = await admin.query('select id from deliveries order by id for no key update skip locked');
+      expect(free.rows.map(({ id }) => id)).toEqual(ids.slice(80));
+      await admin.query('rollback');
+      await changing;
+    }
+
+    const sources = mails.toReversed();
+    await locksInOrder(() =>
+      raw.readings.keep(
+        sources.map(({ reading, source, raw: { length: size } }) => ({ ...reading, source, size })),
+      ),
+    );
+    await locksInOrder(() => raw.inboxes.delete(owner, inbox.id, T).then(() => sweepAll(raw, T)));
+    await raw.close();
+  });
+
   it('stores refusals without waiting for another node that deletes the oldest ones', async () => {
     const refusal = refusalOf('x@mayfly.test');
     await one.refusals.add(Array.from({ length: 50 }, () => refusal));
