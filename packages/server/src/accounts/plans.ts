@@ -82,12 +82,17 @@ export function createPlans(settings: PlanSettings = {}) {
 const LIMITS = Object.keys(BUILT_IN_PLANS.free) as (keyof Plan)[];
 const PLAN_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
-function readLimit(limit: keyof Plan, value: unknown): number {
+/** Messages in flight share `IN_FLIGHT_BYTES` of memory, so that a larger message could never be received. */
+const MAX_MESSAGE_BYTES = 64 * MIB;
+
+function readLimit(plan: string, limit: keyof Plan, value: unknown): number {
   const isLiftable = BUILT_IN_PLANS.unlimited[limit] === NO_LIMIT;
+  const maximum = limit === 'maxMessageBytes' ? MAX_MESSAGE_BYTES : NO_LIMIT;
   if (value === null && isLiftable) return NO_LIMIT;
-  if (Number.isSafeInteger(value) && Number(value) >= 1) return Number(value);
+  if (Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= maximum) return Number(value);
+  const until = maximum === NO_LIMIT ? '' : ` to ${maximum}`;
   throw new RangeError(
-    `"${limit}" must be a whole number from 1${isLiftable ? ', or null for no limit' : ''}.`,
+    `"${limit}" in the plan "${plan}" must be a whole number from 1${until}${isLiftable ? ', or null for no limit' : ''}.`,
   );
 }
 
@@ -114,7 +119,7 @@ export function parsePlans(text: string): PlanSettings {
           `${quoted(limit)} in the plan "${name}" is not a limit.${didYouMean(limit, LIMITS)} The limits are ${LIMITS.join(', ')}.`,
         );
       }
-      plan[known] = readLimit(known, value);
+      plan[known] = readLimit(name, known, value);
     }
     const missing = Object.hasOwn(BUILT_IN_PLANS, name)
       ? []

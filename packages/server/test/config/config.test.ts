@@ -13,6 +13,7 @@ import {
 } from '../../src/config/config.ts';
 import { DEV_DEFAULTS } from '../../src/config/settings.ts';
 import { newCredential } from '../../src/ids.ts';
+import { IN_FLIGHT_BYTES } from '../../src/inbound/incoming-mail.ts';
 
 function problemsOf(env: Record<string, string>): string[] {
   try {
@@ -125,11 +126,19 @@ describe('the configuration', () => {
       '"maxInboxes" in the plan "free" is not a limit. Did you mean "maxLiveInboxes"?',
     );
     expect(problemsOf({ MAYFLY_PLANS: '{"free": {"maxTtlMinutes": null}}' })[0]).toContain(
-      '"maxTtlMinutes" must be a whole number from 1.',
+      '"maxTtlMinutes" in the plan "free" must be a whole number from 1.',
     );
     expect(problemsOf({ MAYFLY_SMTP_TLS_KEY: '-----BEGIN PRIVATE KEY-----' })).toEqual([
       'MAYFLY_SMTP_TLS_KEY is set and MAYFLY_SMTP_TLS_CERT is not. Set both, or neither of them.',
     ]);
+  });
+
+  it('refuses a plan whose largest message exceeds the memory for messages, and names it', () => {
+    const of = (maxMessageBytes: number) => ({ MAYFLY_PLANS: JSON.stringify({ free: { maxMessageBytes } }) });
+    expect(parseConfig(of(IN_FLIGHT_BYTES)).plans.free?.maxMessageBytes).toBe(IN_FLIGHT_BYTES);
+    expect(problemsOf(of(IN_FLIGHT_BYTES + 1))[0]).toContain(
+      '"maxMessageBytes" in the plan "free" must be a whole number from 1 to 67108864.',
+    );
   });
 
   it('reads a value from a file, and rejects both at once', () => {
