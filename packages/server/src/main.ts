@@ -28,7 +28,7 @@ import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from '.
 import type { Store } from './store.ts';
 import { VERSION } from './version.ts';
 
-/** Exit code for wrong arguments and settings, as in shells. */
+/** Wrong arguments or settings; the same code as in shells. */
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
 
@@ -54,11 +54,10 @@ async function openStore({ dataDir, databaseUrl }: Config): Promise<Store> {
     return openPostgres({ url: databaseUrl });
   }
   const path = databasePath(dataDir);
-  if (!existsSync(path)) {
+  if (!existsSync(path))
     throw new Error(
       `There is no database ${path}. Start the server once, or set MAYFLY_DATA_DIR to the data folder of the server.`,
     );
-  }
   const { openSqlite } = await import('./database/sqlite/open.ts');
   return openSqlite({ path, exclusive: false });
 }
@@ -99,10 +98,7 @@ async function endOutput(output: LogOutput): Promise<void> {
 /** The process must end within 10 s of a request to stop, even if a part does not stop. */
 const STOP_LIMIT_MS = 9_500;
 
-/**
- * Starts the server and stops it on request. A request during the start takes effect after the start.
- * @param parent the parent's process id when this process began
- */
+/** Starts the server and stops it on request. @param parent the parent's process id when this process began */
 async function serve(config: Config, parent: number, announcerOf: (log: Logger) => Announcer): Promise<void> {
   // Ignore write errors: a server may outlive its terminal and the reader of its output.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);

@@ -91,10 +91,7 @@ async function showAccount({ store, plans, now }: Context, named: string, option
   const { days, taken, passed } = await store.usage.read(account.id, month, `${month}-01`);
   // Count only answered requests: `taken` also includes requests that a running server has only reserved.
   const answered = days.reduce((sum, { requests }) => sum + requests, 0);
-  const thresholds = USAGE_THRESHOLDS.map((percent) => ({
-    percent,
-    reachedAt: time(passed[percent]),
-  }));
+  const thresholds = USAGE_THRESHOLDS.map((percent) => ({ percent, reachedAt: time(passed[percent]) }));
   const keys = await store.keys.list(account.id);
   const domains = (await store.domains.list(account.id)).map(({ domain }) => domain);
   const plan = plans.names.includes(account.plan) ? plans.named(account.plan) : null;
@@ -133,7 +130,6 @@ async function setPlan({ store, plans }: Context, named: string, wanted: string)
   return `Changed the plan of ${after.id} (${plain(after.name)}) from ${before.plan} to ${after.plan}.\nA running server applies it within a second.`;
 }
 
-/** If the deletion is interrupted, the next call continues it. */
 async function deleteAccount(
   { store, now }: Context,
   named: string,

@@ -11,7 +11,6 @@ import { didYouMean, quoted } from '../text/nearest.ts';
 export interface Edge {
   env: Record<string, string | undefined>;
   print(text: string): void;
-  /** Epoch milliseconds. */
   now(): number;
   /** Reads a line of standard input. At a terminal, prints `question` first. */
   readLine(question: string): Promise<string>;
@@ -26,7 +25,7 @@ export interface Context extends Pick<Edge, 'readLine'> {
   now: number;
 }
 
-/** Opens the store, runs a command on it and prints its result. */
+/** Makes the action of a command: opens the store, calls `work` and prints its result. */
 export type Run = <Arguments extends unknown[]>(
   work: (context: Context, ...given: Arguments) => Promise<string>,
 ) => (...given: Arguments) => Promise<void>;
@@ -55,14 +54,12 @@ export async function readName(text: string): Promise<string> {
     import('typebox/value'),
   ]);
   const name = text.trim();
-  if (!Value.Check(CreateKey.properties.name, name)) {
+  if (!Value.Check(CreateKey.properties.name, name))
     throw new ArgumentError(
       `${quoted(name)} is not a valid name. Use 1 to 100 characters without control characters.`,
     );
-  }
-  if (isId('acc', name)) {
+  if (isId('acc', name))
     throw new ArgumentError(`${quoted(name)} has the form of an account id. Use another name.`);
-  }
   return name;
 }
 
@@ -94,16 +91,14 @@ export function readFuture(text: string, now: number): number {
   const [, count = '', unit = ''] = SPAN.exec(text) ?? [];
   const time = DATE.test(text) ? `${text}T00:00:00Z` : text.replace(MINUTES, '$1:00');
   const at = unit === '' ? timeOfRfc3339(time) : now + Number(count) * (SPANS[unit] ?? 0);
-  if (at === undefined) {
+  if (at === undefined)
     throw new ArgumentError(
       `${quoted(text)} is not a time. Use 90d (days), 12h (hours), 30m (minutes), 2027-01-31, or 2027-01-31T12:00:00Z.`,
     );
-  }
-  if (at <= now) {
+  if (at <= now)
     throw new ArgumentError(
       `${quoted(text)} is not in the future; it is ${new Date(now).toISOString()} now.`,
     );
-  }
   return at;
 }
 

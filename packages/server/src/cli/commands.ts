@@ -17,9 +17,8 @@ function unknownCommand(command: Command): string {
   const given = command.args[0] ?? '';
   const wrong = `${quoted(given)} is not a command of "${fullName(command)}".`;
   const known = command.commands.map((one) => one.name());
-  if (!command.parent && MEANS_START.includes(given.toLowerCase())) {
+  if (!command.parent && MEANS_START.includes(given.toLowerCase()))
     return `${wrong} Use "mayfly dev" on a laptop or in CI, "mayfly serve" in production.`;
-  }
   return `${wrong}${didYouMean(given, known)} The commands are ${new Intl.ListFormat('en-GB').format(known)}.`;
 }
 

@@ -20,7 +20,6 @@ const MIN_VALID_DAYS = 14;
 /** Well below the five minutes that receivers of webhooks allow. */
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
-/** `text` names what was checked and the result; `advice` says what to do. */
 type Finding = { result: 'ok' | 'warning' | 'problem'; text: string; advice?: string };
 
 type Findings = AsyncGenerator<Finding, void>;

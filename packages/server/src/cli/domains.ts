@@ -18,11 +18,10 @@ async function addDomain(
   options: { account: string },
 ): Promise<string> {
   const domain = readDomain(text);
-  if (config.domains.includes(domain)) {
+  if (config.domains.includes(domain))
     throw new ArgumentError(
       `The domain ${domain} is in MAYFLY_DOMAINS and so shared by all accounts. Remove it from that setting first.`,
     );
-  }
   const account = await findAccount(store, options.account);
   const whose = `${account.id} (${plain(account.name)})`;
   if (await store.domains.add({ domain, accountId: account.id, createdAt: now }))

@@ -9,7 +9,6 @@ import { ArgumentError, type Edge } from './arguments.ts';
 
 /** The longest line of a message, without CRLF (RFC 5322 section 2.1.1). */
 const MAX_LINE = 998;
-/** Time limit of the connection with all its commands. */
 const TIMEOUT_MS = 15_000;
 
 /** A command that the server rejected. The message of the error is the server's reply. */
@@ -25,7 +24,7 @@ export class SmtpRejection extends Error {
 
 const isAscii = (text: string): boolean => /^[\x20-\x7e\n\t]*$/.test(text);
 
-/** Returns one line of header text. Text that is not ASCII is encoded (RFC 2047). */
+/** Returns the value of one header field. Text that is not ASCII is encoded (RFC 2047). */
 export function encodeHeader(text: string): string {
   const line = text.replaceAll(/[\r\n]+/g, ' ');
   if (isAscii(line)) return line;
@@ -38,7 +37,6 @@ interface OutgoingMessage {
   from: string;
   to: readonly string[];
   subject: string;
-  /** Plain text; lines end with LF. */
   body: string;
 }
 
@@ -79,7 +77,7 @@ async function* readReplies(socket: Socket): AsyncGenerator<string, never> {
   throw new Error('The server closed the connection.');
 }
 
-/** Connects to an SMTP server. The returned functions wait for a reply, or send a command and wait for its reply. */
+/** Connects to an SMTP server. `next` waits for a reply; `say` sends a command and waits for its reply. */
 export function openDialog(server: HostPort, timeoutMs: number) {
   const socket = new Socket({ signal: AbortSignal.timeout(timeoutMs) });
   socket.setEncoding('utf8').connect(server);
@@ -146,11 +144,10 @@ export async function deliver(
   }
 }
 
-/** The port to connect to if none is given, or if the setting is 0 (any free port). */
 export const DEFAULT_PORT = 2525;
 const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** The address at which clients of this machine reach a server that listens on `host`, which may be a wildcard address. */
+/** The address at which clients of this machine reach a server that listens on `host`. */
 export const reachable = (host: string): string => EVERYWHERE[host] ?? host;
 
 export function readServer(text: string): HostPort {
@@ -161,14 +158,12 @@ export function readServer(text: string): HostPort {
 }
 
 function readAddress(text: string): string {
-  if (/^inb_/.test(text)) {
+  if (/^inb_/.test(text))
     throw new ArgumentError(
       `${quoted(text)} is the id of an inbox. Use its address, the field "address" of the response that created it.`,
     );
-  }
-  if (!/^[^\s<>@]+@[^\s<>@]+$/.test(text)) {
+  if (!/^[^\s<>@]+@[^\s<>@]+$/.test(text))
     throw new ArgumentError(`${quoted(text)} is not an email address. Use one such as name@mayfly.test.`);
-  }
   return text;
 }
 

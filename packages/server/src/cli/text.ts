@@ -25,5 +25,4 @@ export const indented = (text: string): string => text.replace(/^(?=.)/gm, GAP);
 export const json = (value: unknown): string =>
   JSON.stringify(value, (name, one) => (name.endsWith('At') && one !== null ? time(one) : one), 2);
 
-/** RFC 3339 in UTC. @param at epoch milliseconds */
 export const time = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());

@@ -62,22 +62,15 @@ function commands(running: RunningApp, config: Config): string[] {
   const lines: string[] = [];
   if (http) {
     const key = printedKey(running, config);
-    lines.push(
-      key === null ? 'Create an inbox, with your API key in MAYFLY_API_KEY:' : 'Create an inbox:',
-      '',
-      `  curl -X POST ${http.url}/v1/inboxes -H "Authorization: Bearer ${key ?? '$MAYFLY_API_KEY'}"`,
-      '',
-    );
+    const title = key === null ? 'Create an inbox, with your API key in MAYFLY_API_KEY:' : 'Create an inbox:';
+    const credential = `Authorization: Bearer ${key ?? '$MAYFLY_API_KEY'}`;
+    lines.push(title, '', `  curl -X POST ${http.url}/v1/inboxes -H "${credential}"`, '');
   }
   if (smtp) {
     const server = `${smtp.host}:${smtp.port}`;
     const option = server === '127.0.0.1:2525' ? '' : ` --server ${server}`;
-    lines.push(
-      'Send a message to its address, from another terminal in this folder:',
-      '',
-      `  npx mayfly mail ADDRESS${option}`,
-      '',
-    );
+    const title = 'Send a message to its address, from another terminal in this folder:';
+    lines.push(title, '', `  npx mayfly mail ADDRESS${option}`, '');
   }
   return lines;
 }

@@ -14,7 +14,6 @@ export interface Announcer {
   started(running: RunningApp): void;
   stopping(reason: StopReason): void;
   stopped(ms: number): void;
-  /** Called when the process exits without finishing its work. */
   stoppedByForce(reason: StopSignal | 'time limit'): void;
 }
 
@@ -41,20 +40,11 @@ export function createServeAnnouncer(config: Config, log: Logger): Announcer {
         );
       }
     },
-    started: ({ http, smtp, pop3, metrics }) =>
-      lifecycle.info(
-        {
-          version: VERSION,
-          http,
-          smtp,
-          ...(pop3 && { pop3 }),
-          metrics,
-          domains: config.domains,
-          roles: config.roles,
-          dataDir: config.dataDir,
-        },
-        'Mayfly is ready',
-      ),
+    started({ http, smtp, pop3, metrics }) {
+      const { domains, roles, dataDir } = config;
+      const listening = { http, smtp, ...(pop3 && { pop3 }), metrics };
+      lifecycle.info({ version: VERSION, ...listening, domains, roles, dataDir }, 'Mayfly is ready');
+    },
     stopping: (reason) => lifecycle.info({ reason }, 'Mayfly is stopping'),
     stopped: (ms) => lifecycle.info({ ms }, 'Mayfly has stopped'),
     stoppedByForce: (reason) =>

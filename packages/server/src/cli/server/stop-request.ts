@@ -22,10 +22,9 @@ export interface StopSources {
   onReload(): void;
 }
 
-/** 128 + signal number, the convention of shells. */
+/** 128 and the number of the signal, as in shells. */
 export const exitCodeOf = (signal: StopSignal): number => 128 + STOP_SIGNALS[signal];
 
-/** Returns a promise of the reason to stop, and a function that stops watching the parent. */
 export function watchForStop(sources: StopSources) {
   const { onSignal, isParentGone, clock } = sources;
   const { promise, resolve } = Promise.withResolvers<StopReason>();
