@@ -91,9 +91,7 @@ function outcomeRoutes(route: AddRoute, { store, clock }: HttpDeps): void {
     description: 'Removes the rules: nothing more becomes of later messages.',
     params: InboxParams,
     response: { 204: empty('The inbox has no outcomes.') },
-    handler: async (request) => {
-      await setRules(request, []);
-    },
+    handler: (request) => setRules(request, []),
   });
 }
 
@@ -150,16 +148,11 @@ function replyRoute(route: AddRoute, { store, clock, events }: HttpDeps): void {
       const via = await channelOf(message, request.body.to);
       const row = await composeReply(inbox, message, { reply: request.body, via, now });
       const added = await store.outgoing.add([row], now);
-      if (added === 0) {
-        await throwEnded(store.inboxes, inbox, now, new AppError('limit_reached', TOO_MANY));
-      }
+      if (added === 0) await throwEnded(store.inboxes, inbox, now, new AppError('limit_reached', TOO_MANY));
       events.publishDeliveries();
-      const { id, details } = row;
       response.header('location', `/v1/inboxes/${inbox.id}/sent`);
-      return toSent({
-        ...{ id, kind: 'reply', messageId, details, state: 'pending', attempts: 0 },
-        ...{ error: null, createdAt: now, dueAt: now },
-      });
+      const pending = { state: 'pending', attempts: 0, error: null, createdAt: now } as const;
+      return toSent({ ...row, messageId, ...pending });
     },
   });
 }

@@ -15,7 +15,7 @@ import { failed, NotSent, type Relay } from './relay.ts';
 import { reportMail, unsubscribeUrl } from './reports.ts';
 import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
-/** Limit of concurrent attempts for all accounts together. The limit of one account is in sql.ts. */
+/** For all accounts together; sql.ts limits the attempts of one account. */
 const MAX_ATTEMPTS_AT_ONCE = 64;
 
 interface DispatcherDeps extends DueLoopDeps {
@@ -27,6 +27,9 @@ interface DispatcherDeps extends DueLoopDeps {
 }
 
 const cancelled = (why: string): NotSent => new NotSent('cancelled', why);
+
+/** Undefined if nothing is to be recorded: storing the mail has completed its row, or the attempt was aborted. */
+type Attempted = OutgoingResult | undefined;
 
 /** Sends due items: scheduled mail to inboxes, and events, reports and replies to applications. */
 export class Dispatcher extends DueLoop<DispatcherDeps> {
@@ -85,11 +88,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
     return { state: step.state, dueAt, error, to };
   }
 
-  /**
-   * @returns undefined if there is nothing to record: storing a mail in its inbox has completed the row, or the
-   *   attempt was aborted, and the row is claimed again
-   */
-  async #attempt(claimed: ClaimedOutgoing): Promise<OutgoingResult | undefined> {
+  async #attempt(claimed: ClaimedOutgoing): Promise<Attempted> {
     const { kind } = claimed;
     if (kind === 'scheduled') return this.#release(claimed);
     if (kind === 'event') return this.#event(claimed);
@@ -149,7 +148,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
     throw failed(`There is no "${name}" for ${provider.title}. Set it with PUT /v1/providers/${via}.`);
   }
 
-  async #event(claimed: ClaimedOutgoing): Promise<OutgoingResult | undefined> {
+  async #event(claimed: ClaimedOutgoing): Promise<Attempted> {
     const message = await this.#message(claimed);
     const { outcome = 'bounce', via } = claimed.details;
     const { providerMessageId = '' } = message.envelope;
@@ -160,7 +159,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
     return this.#post(claimed, url, posting);
   }
 
-  async #handshake(claimed: ClaimedOutgoing): Promise<OutgoingResult | undefined> {
+  async #handshake(claimed: ClaimedOutgoing): Promise<Attempted> {
     const { provider, url, signing } = await this.#settings(claimed, 'webhookUrl');
     if (claimed.details.to?.[0] !== url) throw cancelled('Another URL was set.');
     const posting = provider.handshake?.(claimed.id, signing);
@@ -168,7 +167,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
     return this.#post(claimed, url, posting);
   }
 
-  async #report(claimed: ClaimedOutgoing): Promise<OutgoingResult | undefined> {
+  async #report(claimed: ClaimedOutgoing): Promise<Attempted> {
     const { store, clock, hostname } = this.deps;
     const message = await this.#message(claimed);
     const source = await store.messages.readRaw(message.inboxId, message.id, 0, clock.now());
@@ -186,7 +185,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
     return this.#mail(claimed, raw, '', [mailFrom]);
   }
 
-  async #reply(claimed: ClaimedOutgoing): Promise<OutgoingResult | undefined> {
+  async #reply(claimed: ClaimedOutgoing): Promise<Attempted> {
     const raw = await this.#raw(claimed);
     const { via, to = [], mailFrom = '' } = claimed.details;
     if (!via) return this.#mail(claimed, raw, mailFrom, to);
@@ -226,12 +225,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
   }
 
   /** Delivers to inboxes of this server exactly once. Other mail goes to the relay, if there is one. */
-  async #mail(
-    claimed: ClaimedOutgoing,
-    raw: Uint8Array,
-    mailFrom: string,
-    to: string[],
-  ): Promise<OutgoingResult | undefined> {
+  async #mail(claimed: ClaimedOutgoing, raw: Uint8Array, mailFrom: string, to: string[]): Promise<Attempted> {
     const { receiver, relay, clock } = this.deps;
     const own: Recipient[] = [];
     const others: string[] = [];

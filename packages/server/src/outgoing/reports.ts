@@ -13,7 +13,6 @@ export interface ReportFacts {
   rcptTo: string;
   at: number;
   arrivedAt: number;
-  /** The beginning of the reported message's source. */
   source: Uint8Array;
 }
 

@@ -108,12 +108,12 @@ async function lease(tx: Tx, which: Sql, leasedUntil: number): Promise<ClaimedOu
   return found.map(decoded);
 }
 
-/** Claims scheduled mail in order, except mail of inboxes for which another claim is active. */
+/** Leases due scheduled mail, oldest first, of inboxes without leased mail: so each inbox gets its mail in order. */
 async function claimScheduled(tx: Tx, now: number, leasedUntil: number): Promise<ClaimedOutgoing[]> {
   const due = await tx.all<{ seq: number }>(
     sql`select distinct inbox_seq as seq from outgoing o where kind = 'scheduled' and ${IS_DUE(now)} limit ${CLAIMED}`,
   );
-  // Locks the inboxes, so that other nodes do not lease later mail of the same inbox.
+  // Other nodes skip locked inboxes.
   const locked = await tx.all<{ seq: number }>(
     sql`select seq from inboxes where seq ${anyOf(due.map(({ seq }) => seq))} order by seq ${FOR_UPDATE_SKIP_LOCKED}`,
   );
@@ -142,17 +142,8 @@ export const outgoing = {
   /** Skips rows of inboxes that ended or have {@link MAX_PENDING} rows. @returns how many were added */
   add: write({ keepsInboxes: true }, async (tx, rows: NewOutgoing[], now: number): Promise<number> => {
     let added = 0;
-    for (const {
-      id,
-      accountId,
-      inboxId,
-      kind,
-      messageId = null,
-      ref = null,
-      details,
-      raw = null,
-      dueAt,
-    } of rows) {
+    for (const row of rows) {
+      const { id, accountId, inboxId, kind, messageId = null, ref = null, details, raw = null, dueAt } = row;
       const seq = inboxId === undefined ? null : await liveSeq(tx, accountId, inboxId, now);
       if (seq === undefined) continue;
       const pending = await tx.first<{ count: number }>(
@@ -261,7 +252,6 @@ export const outgoing = {
     },
   ),
 
-  /** Events, reports and replies of a live inbox, newest first. */
   list: read(
     async (db, inboxId: string, { limit, before, messageId }: Page & { messageId?: string }, now: number) => {
       const rows = await db.all<Stored<OutgoingRecord>>(
@@ -289,11 +279,8 @@ export const outgoing = {
   setOutcomes: write(
     async (tx, accountId: string, inboxId: string, rules: OutcomeState[], now: number): Promise<boolean> => {
       const text = rules.some(({ left }) => left > 0) ? JSON.stringify(rules) : null;
-      const changed = await tx.run(
-        sql`update inboxes set outcomes = ${text}
-          where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now} and freed = 0`,
-      );
-      return changed > 0;
+      const live = sql`id = ${inboxId} and account_id = ${accountId} and expires_at > ${now} and freed = 0`;
+      return (await tx.run(sql`update inboxes set outcomes = ${text} where ${live}`)) > 0;
     },
   ),
 

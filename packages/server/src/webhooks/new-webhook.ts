@@ -13,7 +13,7 @@ interface Deps {
   plans: Plans;
 }
 
-/** Both functions throw AppError `webhook_url_refused`. */
+/** The functions throw AppError `webhook_url_refused`. An object, because inboxes must not import webhooks. */
 export const createNewWebhooks = ({ guard, clock, plans }: Deps) => ({
   checkUrl: (url: string): Promise<string> => checkUrl(url, guard),
 

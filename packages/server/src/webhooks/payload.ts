@@ -17,7 +17,6 @@ export type PayloadMessage = Pick<
 > & {
   summary: MailSummary;
   content: Pick<MailContent, 'html' | 'text' | 'links' | 'attachments'>;
-  /** Whether `content` lacks a part of the message. */
   isPartial?: boolean;
 };
 
@@ -96,7 +95,6 @@ export interface EventBodyDeps {
   store: Pick<Store, 'inboxes' | 'messages'>;
   /** Base of URLs in the event, without a trailing slash; empty for relative paths. */
   publicUrl: string;
-  /** The first served domain, for test events. */
   domain: string;
 }
 

@@ -50,11 +50,7 @@ function isIsatap(address: Cidr['address']): boolean {
   return ((bytes[8] ?? 0) & 0xfd) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
 }
 
-/**
- * Checks a webhook's URL and all addresses of its host.
- * @returns the checked URL
- * @throws AppError `webhook_url_refused`, also if the host cannot be resolved
- */
+/** Checks a webhook's URL and all addresses of its host. @throws AppError `webhook_url_refused` */
 export async function checkUrl(text: string, settings: GuardSettings): Promise<string> {
   const url = readUrl(text);
   try {
@@ -127,7 +123,6 @@ async function findAllowed(host: string, settings: GuardSettings): Promise<strin
   );
 }
 
-/** @param ip used as the example */
 function howToAllow(ip = ''): string {
   const example = isIP(ip) === 0 ? '' : `, for instance ${ip}/${isIP(ip) === 4 ? 32 : 128}`;
   return `Webhooks are sent to public addresses only, unless the operator allows their network with MAYFLY_WEBHOOK_ALLOW${example}.`;
@@ -140,7 +135,7 @@ function lookupFailure(cause: unknown): string {
   return 'its name servers did not return a usable answer';
 }
 
-/** A `lookup` for sockets that fails unless all addresses are allowed. */
+/** A `lookup` function for sockets. It fails unless all addresses of the host are allowed. */
 export function guardedLookup(settings: GuardSettings): LookupFunction {
   return (host, options, callback) => {
     findAllowed(host, settings).then(

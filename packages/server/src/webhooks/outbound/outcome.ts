@@ -6,7 +6,6 @@ export type AttemptError = NonNullable<DeliveryAttempt['error']>;
 
 export interface AttemptOutcome {
   ok: boolean;
-  /** Null without a response. */
   status: number | null;
   retryAfter: string | null;
   durationMs: number;
@@ -50,12 +49,11 @@ export function attemptError(error: unknown): AttemptError {
   if (TLS_CODES.test(code)) return { code: 'tls_failed', message: `TLS with the endpoint failed (${code}).` };
   // Parser errors of undici have different codes or none, but they all have this name.
   const isParserError = error instanceof Error && error.name === 'HTTPParserError';
-  if (isParserError || BAD_ANSWER_CODES.includes(code)) {
+  if (isParserError || BAD_ANSWER_CODES.includes(code))
     return {
       code: 'bad_answer',
       message: "The endpoint's response is not HTTP, or its headers are too large.",
     };
-  }
   return { code: 'connection_closed', message: 'The endpoint closed the connection without a response.' };
 }
 

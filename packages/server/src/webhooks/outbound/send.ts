@@ -15,7 +15,7 @@ const REQUESTS_PER_CONNECTION = 100;
 export const RESPONSE_START_BYTES = 1024;
 /** Bytes that are read of a response, so that its connection can be reused. A longer response closes it. */
 const RESPONSE_READ_BYTES = 64 * 1024;
-/** Characters; a date has 29. */
+/** Maximum length of a stored Retry-After header, characters. */
 const RETRY_AFTER_LENGTH = 64;
 /** Equals the limit of concurrent attempts, so that webhooks on the same host do not delay each other. */
 export const CONNECTIONS_PER_ORIGIN = 768;
@@ -110,7 +110,6 @@ export function createSender(deps: GuardSettings & { clock: Clock; userAgent: st
   };
 }
 
-/** @returns undefined if the attempt was aborted */
 function failure(thrown: unknown, signal: AbortSignal, timeUp: AbortSignal): AttemptError | undefined {
   if (thrown instanceof AppError) return { code: 'url_refused', message: thrown.message };
   if (!signal.aborted) return attemptError(thrown);

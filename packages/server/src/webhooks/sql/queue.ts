@@ -38,8 +38,7 @@ export const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
 /**
- * Sets when each webhook can be claimed next (`next_at`). If it has its maximum of running attempts, this is
- * not before the first of their leases ends.
+ * Sets `next_at` of webhooks. At its limit of concurrent attempts, a webhook waits for the end of a lease.
  * @param pauseMs SQL expression with columns of `webhooks`: milliseconds before the next claim
  */
 export async function reschedule(tx: Tx, ids: readonly string[], now: number, pauseMs = sql`0`) {
@@ -106,7 +105,6 @@ async function endQueue(tx: Tx, webhook: DueWebhook, wall: number, schedule: num
   );
 }
 
-/** Leases up to `limit` due deliveries of a locked webhook, the longest due first. */
 const lease = (tx: Tx, webhookId: string, now: number, leasedUntil: number, limit: number) =>
   tx.all<LeasedDelivery & { round: number }>(
     sql`update deliveries set due_at = null, leased_until = ${leasedUntil}

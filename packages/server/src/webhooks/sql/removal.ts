@@ -43,8 +43,7 @@ export async function trimLog(tx: Tx, webhookId: string): Promise<void> {
 }
 
 /**
- * Removes about `limit` rows of one webhook that is deleted or ended a day ago. To prevent deadlocks, only
- * one webhook is locked.
+ * Removes about `limit` rows of one webhook that ended a day ago. One webhook at a time prevents deadlocks.
  * @returns 0 if there is none; otherwise `limit`, because more rows may be left
  */
 export async function removeEndedWebhook(tx: Tx, limit: number, now: number): Promise<number> {
