@@ -18,6 +18,8 @@ import { createGate, type Gate } from '../../packages/server/src/http/access/gat
 import type { HttpDeps } from '../../packages/server/src/http/context.ts';
 import { buildApp } from '../../packages/server/src/http/server.ts';
 import { hashCredential, newId } from '../../packages/server/src/ids.ts';
+import type { ByteBudget } from '../../packages/server/src/inbound/incoming-mail.ts';
+import type { Receiver } from '../../packages/server/src/inbound/receiver.ts';
 import type { InboxRecord } from '../../packages/server/src/inboxes/records.ts';
 import { createLog } from '../../packages/server/src/log.ts';
 import { Parsing } from '../../packages/server/src/reading/parsing.ts';
@@ -42,18 +44,9 @@ const deps: HttpDeps = {
   parsing: new Parsing(),
   refusalsWritten: async () => undefined,
   repliedAt: () => null,
-  injection: {
-    check: async () => undefined,
-    inject: () => Promise.reject(new Error('not measured')),
-    restore: () => Promise.reject(new Error('not measured')),
-    stage: () => Promise.reject(new Error('not measured')),
-  },
-  mailrooms: {
-    of: () => {
-      throw new Error('not measured');
-    },
-    readBody: () => Promise.reject(new Error('not measured')),
-  },
+  // Not called: no request of the benchmark stores mail.
+  receiver: {} as Receiver,
+  budget: {} as ByteBudget,
   replays: { start: () => undefined },
   waitLog: { add: () => undefined, addHeld: () => undefined, flushed: async () => undefined },
   newWebhooks: createNewWebhooks({ guard, clock, plans }),

@@ -15,10 +15,8 @@ import { divideByLiveNodes, RateLimit } from './http/access/admission.ts';
 import { newSessionId, randomFraction } from './ids.ts';
 
 import { ByteBudget, IN_FLIGHT_BYTES, TRACE_HEADROOM_BYTES } from './inbound/incoming-mail.ts';
-import { createInjection } from './inbound/injection.ts';
-import { createMailrooms } from './inbound/mailroom.ts';
 import { Receiver } from './inbound/receiver.ts';
-import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
+import { findCaptureTarget } from './inbound/smtp-credentials.ts';
 import { ensureSink } from './inboxes/new-inbox.ts';
 import { createLog, type Logger } from './log.ts';
 import { giveBackMemoryLater } from './memory.ts';
@@ -278,7 +276,7 @@ async function startSmtp(parts: Parts) {
   const server = createSmtpServer(config, {
     ...parts,
     maxMessageBytes: parts.plans.largestMessageBytes,
-    findCaptureTarget: createFindCaptureTarget(parts),
+    findCaptureTarget: (credentials) => findCaptureTarget(parts, credentials),
     metrics: metrics.smtp,
   });
   opened.addListener(server);
@@ -313,8 +311,6 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
     // With PostgreSQL, other nodes may receive mail too, and this process does not know their SMTP clients.
     receivesAll: smtp !== null && config.databaseUrl === null,
     repliedAt: (messageId) => receiver.repliedAt(messageId),
-    injection: createInjection(parts),
-    mailrooms: createMailrooms(parts),
     metrics: metrics.registry,
     devAccountId: hasDevKey(config) || config.devKey === 'open' ? parts.firstStart.account.id : undefined,
   });
@@ -335,7 +331,7 @@ async function startPop3(parts: Parts, http: Http) {
   const server = createPop3Server(config, {
     ...parts,
     built: http.server.built,
-    findInbox: createFindCaptureTarget(parts),
+    findInbox: (credentials) => findCaptureTarget(parts, credentials),
   });
   opened.addListener(server);
   const { port } = await listening('pop3', config, server.start());

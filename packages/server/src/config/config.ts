@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import ipaddr from 'ipaddr.js';
 import { createPlans } from '../accounts/plans.ts';
+import { isLoopback } from '../connection-limiter.ts';
 import { messageOf } from '../errors.ts';
 import { nearest, quoted } from '../text/nearest.ts';
 import { DEV_DEFAULTS, SETTINGS, type Setting, SettingError, variableOf } from './settings.ts';
@@ -191,8 +191,7 @@ export const databasePath = (dataDir: string): string => join(dataDir, 'mayfly.d
 
 /** Whether the API accepts the development key: only on loopback, because everyone knows that key. */
 export const hasDevKey = ({ devKey, httpHost }: Config): boolean =>
-  devKey !== 'off' &&
-  (httpHost === 'localhost' || (ipaddr.isValid(httpHost) && ipaddr.parse(httpHost).range() === 'loopback'));
+  devKey !== 'off' && (httpHost === 'localhost' || isLoopback(httpHost));
 
 /** All settings in Markdown, for docs/configuration.md. */
 export function settingsTable(): string {

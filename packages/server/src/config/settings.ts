@@ -52,7 +52,9 @@ const requiring =
     return text;
   };
 
-const SWITCH = oneOf('on', 'off');
+const ON_OR_OFF = oneOf('on', 'off');
+const ON = { fallback: 'on', ...ON_OR_OFF };
+const OFF = { fallback: 'off', ...ON_OR_OFF };
 
 const listOf =
   <T>(parse: (text: string) => T) =>
@@ -90,7 +92,8 @@ const hostname = requiring((text) => HOSTNAME.test(text));
 
 const host = (text: string): string => (ipaddr.isValid(text) ? text : hostname(text));
 
-const OWN_HOST: Kind<string> = {
+const OWN_HOST = {
+  fallback: '127.0.0.1',
   allowed: 'an IP address of this machine or a host name',
   parse: host,
 };
@@ -170,7 +173,6 @@ function explained<T>(parse: () => T): T {
 /** All settings, in the order of the documentation. {@link variableOf} gives the names of their variables. */
 export const SETTINGS = {
   httpHost: {
-    fallback: '127.0.0.1',
     ...OWN_HOST,
     sentence:
       'Address that the API listens on. The default accepts connections from this machine only, 0.0.0.0 from everywhere.',
@@ -200,8 +202,7 @@ export const SETTINGS = {
     parse: corsOrigins,
   },
   console: {
-    fallback: 'on',
-    ...SWITCH,
+    ...ON,
     sentence: 'on serves the web console at / and /console; off removes it and its sessions.',
   },
   httpMaxConnectionsPerAddress: {
@@ -211,7 +212,6 @@ export const SETTINGS = {
       'How many of the 10000 API connections one client address (of IPv6, one /64 network) may have. Behind a reverse proxy all clients have its address: set it to 10000 there.',
   },
   metricsHost: {
-    fallback: '127.0.0.1',
     ...OWN_HOST,
     sentence: 'Address that the listener of MAYFLY_METRICS_PORT listens on.',
   },
@@ -220,14 +220,12 @@ export const SETTINGS = {
     sentence: 'A port that serves /metrics for Prometheus and nothing else.',
   },
   metrics: {
-    fallback: 'off',
-    ...SWITCH,
+    ...OFF,
     sentence:
       'on also serves /metrics on the port of the API, to everyone who reaches it, without a credential.',
   },
 
   smtpHost: {
-    fallback: '127.0.0.1',
     ...OWN_HOST,
     sentence: 'Address that both SMTP ports listen on. 0.0.0.0 accepts connections from everywhere.',
   },
@@ -270,8 +268,7 @@ export const SETTINGS = {
       'Which SMTP user names and passwords are accepted: inbox only those of an inbox, which then takes all mail of the session (docs/smtp.md); any all others too, which change nothing; off none.',
   },
   smtpAuthPlaintext: {
-    fallback: 'off',
-    ...SWITCH,
+    ...OFF,
     sentence:
       'Whether SMTP AUTH is offered on connections without TLS from other machines; it always is on loopback and with TLS.',
   },
@@ -302,8 +299,7 @@ export const SETTINGS = {
       'A port on MAYFLY_SMTP_HOST that serves inboxes by POP3, with the TLS, the rule for passwords and the numbers of connections of SMTP (docs/pop3.md).',
   },
   mailAuth: {
-    fallback: 'on',
-    ...SWITCH,
+    ...ON,
     sentence: 'Whether mail from other machines is checked by SPF, DKIM and DMARC.',
   },
   dnsServers: {
@@ -339,8 +335,7 @@ export const SETTINGS = {
     parse: listOf(hostname),
   },
   sink: {
-    fallback: 'off',
-    ...SWITCH,
+    ...OFF,
     sentence:
       'Whether one permanent inbox, the sink, takes every mail to any domain that no other inbox takes (docs/receiving.md).',
   },

@@ -7,8 +7,8 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { SignInCodes } from '../console/sign-in-codes.ts';
 import type { EventBus } from '../events.ts';
-import type { Injection } from '../inbound/injection.ts';
-import type { Mailrooms } from '../inbound/mailroom.ts';
+import type { ByteBudget } from '../inbound/incoming-mail.ts';
+import type { Receiver } from '../inbound/receiver.ts';
 import type { Logger } from '../log.ts';
 import type { Contents } from '../messages/contents.ts';
 import type { HeldDeps } from '../messages/held.ts';
@@ -34,8 +34,8 @@ export interface SmtpEndpoint {
 export interface HttpDeps {
   store: Store;
   parsing: Pick<Parsing, 'run'>;
-  injection: Injection;
-  mailrooms: Mailrooms;
+  receiver: Receiver;
+  budget: ByteBudget;
   replays: Pick<Replays, 'start'>;
   events: EventBus;
   /** Resolves when every SMTP refusal before this call can be read from the store. */

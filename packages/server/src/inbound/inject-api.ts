@@ -13,7 +13,7 @@ import { throwEnded } from '../inboxes/records.ts';
 import { parseAddress } from '../mail/address.ts';
 import { findMessage } from '../messages/contents.ts';
 import { quoted } from '../text/nearest.ts';
-import { emptyMessage } from './injection.ts';
+import { emptyMessage, inject } from './injection.ts';
 
 /** Generated clients send bytes with the second type. */
 const ACCEPTS = ['message/rfc822', 'application/octet-stream'];
@@ -73,9 +73,10 @@ export function injectionRoutes(app: App, { options, deps, held, contents }: Rou
     },
     // The check runs before the body is read, and before the 100 response to `Expect: 100-continue`.
     onRequest: async (request) => {
+      const inbox = callersInbox(request);
       const declared = Number(request.headers['content-length'] ?? 0);
-      await deps.injection
-        .check(callersInbox(request), declared)
+      await deps.receiver
+        .accept(inbox.address, declared, inbox)
         .catch(reportEnd(deps, request, 'unknown_recipient'));
     },
     handler: async (request, reply) => {
@@ -84,16 +85,13 @@ export function injectionRoutes(app: App, { options, deps, held, contents }: Rou
       if (mailFrom !== '') assertAddress('mailFrom', mailFrom);
       assertAddress('rcptTo', rcptTo);
       const stream = bodyStream(request, ACCEPTS, emptyMessage);
-      const messageId = await deps.injection
-        .inject(inbox, {
-          ...{ stream, mailFrom, rcptTo, requestId: request.id },
-          remoteAddress: plainAddress(request.ip),
-        })
-        .catch((error: unknown) => {
-          // Discards the rest of a rejected message, so that the client reads the response.
-          stream.resume();
-          return reportEnd(deps, request, 'unknown_recipient')(error);
-        });
+      const remoteAddress = plainAddress(request.ip);
+      const message = { stream, mailFrom, rcptTo, remoteAddress, requestId: request.id };
+      const messageId = await inject(deps, inbox, message).catch((error: unknown) => {
+        // Discards the rest of a rejected message, so that the client reads the response.
+        stream.resume();
+        return reportEnd(deps, request, 'unknown_recipient')(error);
+      });
       const json = await held
         .hold(reply, async (signal) => {
           const message = await findMessage(store, inbox, messageId, clock.now());

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import {
   type KeptKind,
   type Mailroom,
@@ -7,7 +6,6 @@ import {
   type Sending,
 } from '@mayfly/providers/border';
 import { type Clock, DAY_MS } from '../clock.ts';
-import { sourceKey } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { statusOf } from '../http/response/problems.ts';
@@ -16,8 +14,7 @@ import { PERMANENT_UNTIL } from '../inboxes/records.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import type { Item, ItemOwner } from '../providers/sql.ts';
 import type { Store } from '../store.ts';
-import { type ByteBudget, type IncomingMail, readMessage } from './incoming-mail.ts';
-import { messageTooLarge, type Receiver, type Recipient } from './receiver.ts';
+import type { Receiver, Recipient } from './receiver.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** Limit of a stored item, such as a template in all its languages (Amazon SES: 500 KB). */
@@ -30,7 +27,13 @@ const MAX_RECIPIENTS = 1_000;
 /** Bytes of the tags and metadata of one mail; SendGrid allows 10,000. */
 const MAX_GIVEN_BYTES = 64 * 1024;
 
-export interface ProviderCaller {
+/** The caller of a provider's API, and the parts that serve it. */
+interface Served {
+  store: Pick<Store, 'providerItems' | 'outgoing'>;
+  events: Pick<EventBus, 'publishDeliveries'>;
+  receiver: Pick<Receiver, 'accept' | 'deliver' | 'refused' | 'meetFault'>;
+  clock: Clock;
+  domain: string;
   provider: ProviderName;
   title: string;
   accountId: string;
@@ -46,17 +49,6 @@ export interface ProviderCaller {
 /** Thrown when a fault rule closes the connection without a response. */
 export class Disconnected extends Error {}
 
-interface MailroomDeps {
-  store: Pick<Store, 'providerItems' | 'outgoing'>;
-  events: Pick<EventBus, 'publishDeliveries'>;
-  receiver: Pick<Receiver, 'accept' | 'deliver' | 'refused' | 'meetFault'>;
-  budget: ByteBudget;
-  clock: Clock;
-  domain: string;
-}
-
-export type Mailrooms = ReturnType<typeof createMailrooms>;
-
 /** HTTP statuses that differ from those of our API. A read token becomes invalid when its inbox expires. */
 const STATUS: Partial<Record<AppError['code'], number>> = { inbox_full: 507, inbox_expired: 401 };
 
@@ -68,18 +60,8 @@ export function toRefused(error: unknown): Refused {
   return new Refused(STATUS[code] ?? (code === 'outcome_unknown' ? 503 : statusOf(code)), message);
 }
 
-/** A caller of a provider API, with the parts that serve it. */
-type Served = MailroomDeps & ProviderCaller;
-
-/** Creates the operations behind the imitated provider APIs. A mail reaches only inboxes of the account. */
-export const createMailrooms = (deps: MailroomDeps) => ({
-  of: (caller: ProviderCaller): Mailroom => mailroomOf({ ...deps, ...caller }),
-  /** Reads a request body. @throws AppError `message_too_large`; `unavailable` if it arrives too slowly */
-  readBody: (stream: Readable, remoteAddress: string, maxBytes: number): Promise<IncomingMail> =>
-    readMessage(stream, messageTooLarge, { budget: deps.budget, source: sourceKey(remoteAddress), maxBytes }),
-});
-
-function mailroomOf(served: Served): Mailroom {
+/** The operations behind the imitated provider APIs. A mail reaches only inboxes of the account. */
+export function mailroomOf(served: Served): Mailroom {
   const { store, events, clock, domain, provider, accountId, target } = served;
   const rethrow = (error: unknown): never => {
     throw error;

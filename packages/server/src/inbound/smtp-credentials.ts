@@ -18,39 +18,39 @@ export interface SmtpCredentials {
 /** The inbox that receives all mail of an authenticated client. */
 export type CaptureTarget = Pick<InboxRecord, 'id' | 'accountId' | 'address'>;
 
-/** Returns undefined for all wrong credentials, whatever the reason. @throws AppError `unavailable` */
+type CredentialStore = Pick<Store, 'inboxes' | 'keys'>;
 export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<CaptureTarget | undefined>;
 
-/** Looks up credentials by their hash, so timing reveals no secret. An API key of scope `read` is enough. */
-export function createFindCaptureTarget(deps: {
-  store: Pick<Store, 'inboxes' | 'keys'>;
-  clock: Clock;
-}): FindCaptureTarget {
-  const { store, clock } = deps;
+/**
+ * Looks up credentials by their hash, so timing reveals no secret. An API key of scope `read` is enough.
+ * @returns undefined for all wrong credentials, whatever the reason
+ * @throws AppError `unavailable`
+ */
+export async function findCaptureTarget(
+  { store, clock }: { store: CredentialStore; clock: Clock },
+  { authorizeAs, username, password }: SmtpCredentials,
+): Promise<CaptureTarget | undefined> {
+  if (username.length > MAX_LENGTH || password.length > MAX_LENGTH) return undefined;
+  if (authorizeAs !== '' && authorizeAs !== username) return undefined;
+  if (!hasValidChecksum(password)) return undefined;
+  const now = clock.now();
+  const hash = hashCredential(password);
+  const address = parseAddress(username.trim(), { smtputf8: true });
+  const name = address ? inboxAddress(address) : username.trim().toLowerCase();
+  const isToken = password.startsWith('mft_');
+  const inbox = await (isToken ? store.inboxes.findByToken(hash, now) : findByKey(store, hash, name, now));
+  const isNamed = !isToken || inbox?.id === name || inbox?.address === name;
+  return inbox && isNamed && inbox.expiresAt > now ? inbox : undefined;
+}
 
-  const byToken = async (hash: string, name: string, now: number): Promise<InboxRecord | undefined> => {
-    const inbox = await store.inboxes.findByToken(hash, now);
-    return inbox && (inbox.id === name || inbox.address === name) ? inbox : undefined;
-  };
-
-  const byKey = async (hash: string, name: string, now: number): Promise<InboxRecord | undefined> => {
-    const found = await store.keys.findByHash(hash, now);
-    if (!found) return undefined;
-    const inboxId = name.includes('@')
-      ? (await store.inboxes.findTakers(name, now)).ofAddress?.inboxId
-      : name;
-    return inboxId ? store.inboxes.find(found.account.id, inboxId, now) : undefined;
-  };
-
-  return async ({ authorizeAs, username, password }) => {
-    if (username.length > MAX_LENGTH || password.length > MAX_LENGTH) return undefined;
-    if (authorizeAs !== '' && authorizeAs !== username) return undefined;
-    if (!hasValidChecksum(password)) return undefined;
-    const now = clock.now();
-    const find = password.startsWith('mft_') ? byToken : byKey;
-    const address = parseAddress(username.trim(), { smtputf8: true });
-    const name = address ? inboxAddress(address) : username.trim().toLowerCase();
-    const inbox = await find(hashCredential(password), name, now);
-    return inbox && inbox.expiresAt > now ? inbox : undefined;
-  };
+async function findByKey(
+  store: CredentialStore,
+  hash: string,
+  name: string,
+  now: number,
+): Promise<InboxRecord | undefined> {
+  const key = await store.keys.findByHash(hash, now);
+  const isAddress = name.includes('@');
+  const id = key && isAddress ? (await store.inboxes.findTakers(name, now)).ofAddress?.inboxId : name;
+  return key && id ? store.inboxes.find(key.account.id, id, now) : undefined;
 }

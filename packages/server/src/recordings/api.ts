@@ -19,6 +19,7 @@ import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime } from '../http/response/time.ts';
 import { routesOf } from '../http/route.ts';
 import { newId } from '../ids.ts';
+import { restore, stage as stageMessage } from '../inbound/injection.ts';
 import { createInbox, lifetimeOfNew, withoutSinkLabel } from '../inboxes/new-inbox.ts';
 import type { StagedMails } from '../inboxes/records.ts';
 import type { OpenRecording } from './upload.ts';
@@ -61,7 +62,7 @@ async function importAll(
   { recording, read }: OpenRecording,
 ): Promise<CreatedInbox> {
   const caller = keyCaller(request);
-  const { store, clock, plans, injection, events } = context.deps;
+  const { store, clock, plans, events } = context.deps;
   const { id: accountId, plan } = caller.account;
   const begunAt = clock.now();
   const stage = newId('msg', begunAt);
@@ -71,9 +72,8 @@ async function importAll(
     for (const message of recording.messages) {
       const { rcptTo, ...envelope } = message.envelope;
       const stream = read(message);
-      const source = await injection
-        .stage({ stream, envelope }, place, plainAddress(request.ip))
-        .finally(() => stream.destroy());
+      const mail = { stream, envelope, remoteAddress: plainAddress(request.ip) };
+      const source = await stageMessage(context.deps, mail, place).finally(() => stream.destroy());
       mails.push({ source, rcptTo });
     }
     const created = await createInbox(context, caller, body, { staged: { stage, mails, begunAt } });
@@ -104,7 +104,7 @@ async function importInbox(
     const body = { ...place, labels: withoutSinkLabel(recorded.labels) };
     const caller = keyCaller(request);
     const { account } = caller;
-    const { store, clock, plans, replays, injection } = context.deps;
+    const { store, clock, plans, replays } = context.deps;
     const ttlMinutes = lifetimeOfNew(body, plans.named(account.plan), account.plan);
     const recordedMessages = messages.length;
     if (speed === undefined)
@@ -117,9 +117,8 @@ async function importInbox(
       const { rcptTo: recorded, ...envelope } = message.envelope;
       const rcptTo = recorded.length === 0 ? [target.address] : recorded;
       const stream = archive.read(message);
-      await injection
-        .restore(target, { stream, envelope, rcptTo }, plainAddress(request.ip))
-        .finally(() => stream.destroy());
+      const mail = { stream, envelope, rcptTo, remoteAddress: plainAddress(request.ip) };
+      await restore(context.deps, target, mail).finally(() => stream.destroy());
     };
     const steps = messages.map((message, at) => ({
       ...{ afterMs: delays[at] ?? 0, deliver: () => deliver(message) },

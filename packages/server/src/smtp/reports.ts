@@ -228,10 +228,6 @@ export class SessionReports {
     return reply;
   }
 
-  failed(err: unknown, message: string): void {
-    this.#context.log.error({ session: this.#peer.session, err }, message);
-  }
-
   #refused(
     { mailFrom, helo, remoteAddress }: Omit<MailEnvelope, 'tls'>,
     address: string,

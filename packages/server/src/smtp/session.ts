@@ -544,7 +544,10 @@ export class Session {
   /** Unknown errors are defects. They get a temporary reply, so that the client may retry. */
   #replyFor(error: unknown): Reply {
     const reply = replyForError(error);
-    if (!reply) this.#reports.failed(error, 'An SMTP session failed unexpectedly');
+    if (!reply) {
+      const { id: session } = this.#transport;
+      this.#context.log.error({ session, err: error }, 'An SMTP session failed unexpectedly');
+    }
     return reply ?? REPLIES.tryLater;
   }
 
@@ -596,7 +599,7 @@ export class Session {
     try {
       this.#reports.target = (await findCaptureTarget(credentials)) ?? null;
     } catch (error) {
-      if (!replyForError(error)) this.#reports.failed(error, 'SMTP authentication failed unexpectedly');
+      this.#replyFor(error);
       return REPLIES.authUnavailable;
     }
     if (!this.#reports.target && config.smtpAuth === 'inbox') {

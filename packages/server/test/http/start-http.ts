@@ -14,8 +14,6 @@ import type { HttpDeps } from '../../src/http/context.ts';
 import { createHttpServer } from '../../src/http/server.ts';
 import { hashCredential, newCredential, newId } from '../../src/ids.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/incoming-mail.ts';
-import { createInjection } from '../../src/inbound/injection.ts';
-import { createMailrooms } from '../../src/inbound/mailroom.ts';
 import { Receiver } from '../../src/inbound/receiver.ts';
 import type { MailContent, MailSummary } from '../../src/mail/mail.ts';
 import { Readings } from '../../src/reading/readings.ts';
@@ -189,8 +187,8 @@ export async function startHttp(
     usage,
     refusalsWritten: () => hooks.refusalsWritten(),
     repliedAt: () => null,
-    injection: createInjection({ receiver, clock, budget }),
-    mailrooms: createMailrooms({ store, events, receiver, clock, budget, domain: 'mayfly.test' }),
+    receiver,
+    budget,
     replays: createReplays({ clock, log }),
     clock,
     log,

@@ -58,54 +58,57 @@ function maildropOf(send: Send, inboxId: string): Maildrop {
   };
 }
 
+const senderOf =
+  ({ built, clock }: Pop3Deps, stopping: AbortSignal, password: string, ip: string): Send =>
+  async ({ method, path }) => {
+    for (;;) {
+      const { statusCode, headers, stream, raw } = await built.app.inject({
+        method: method as 'GET',
+        url: path,
+        headers: {
+          authorization: `Bearer ${password}`,
+          host: 'localhost',
+          // Allows a read token to delete messages.
+          ...(method === 'DELETE' && { [DIALECT_HEADER]: built.context.dialectSecret }),
+        },
+        remoteAddress: ip,
+        payloadAsStream: true,
+      });
+      const end = () => void raw.res.destroy();
+      const pause = statusCode === 429 ? Number(headers['retry-after']) : Number.NaN;
+      if (!(pause <= MAX_PAUSE) || stopping.aborted)
+        return { status: statusCode, headers: headers as Answer['headers'], body: stream(), end };
+      end();
+      await clock.sleep(pause * SECOND_MS, stopping);
+    }
+  };
+
+/** Finds the inbox with this address or id in the account of the development key. */
+async function inboxOfOwner(send: Send, username: string): Promise<{ id: string } | undefined> {
+  const isAddress = username.includes('@');
+  const path = isAddress
+    ? `/v1/inboxes?${new URLSearchParams({ address: username })}`
+    : `/v1/inboxes/${encodeURIComponent(username)}`;
+  const { status, body } = await send({ method: 'GET', path });
+  const found = JSON.parse(String(await buffer(body)));
+  if (status !== 200) return undefined;
+  return isAddress ? found.inboxes[0] : found;
+}
+
 /** Serves inboxes over POP3. Calls Mayfly's own API within this process. */
-export function createPop3Server(config: Config, { built, hostname, findInbox, clock, log }: Pop3Deps) {
-  const server = new ConnectionServer<Pop3Connection>('POP3', config, { hostname, clock, log });
+export function createPop3Server(config: Config, deps: Pop3Deps) {
+  const { findInbox, log } = deps;
+  const server = new ConnectionServer<Pop3Connection>('POP3', config, deps);
   const { limiter, certificate } = server;
   const stopping = new AbortController();
 
-  const sender =
-    (password: string, ip: string): Send =>
-    async ({ method, path }) => {
-      for (;;) {
-        const { statusCode, headers, stream, raw } = await built.app.inject({
-          method: method as 'GET',
-          url: path,
-          headers: {
-            authorization: `Bearer ${password}`,
-            host: 'localhost',
-            // Allows a read token to delete messages.
-            ...(method === 'DELETE' && { [DIALECT_HEADER]: built.context.dialectSecret }),
-          },
-          remoteAddress: ip,
-          payloadAsStream: true,
-        });
-        const end = () => void raw.res.destroy();
-        const pause = statusCode === 429 ? Number(headers['retry-after']) : Number.NaN;
-        if (!(pause <= MAX_PAUSE) || stopping.signal.aborted)
-          return { status: statusCode, headers: headers as Answer['headers'], body: stream(), end };
-        end();
-        await clock.sleep(pause * SECOND_MS, stopping.signal);
-      }
-    };
-
   const logIn = async ({ username, password }: Credentials, ip: string): Promise<Maildrop | undefined> => {
-    const send = sender(password, ip);
-    if (!isDevKey(`Bearer ${password}`)) {
-      const found = await findInbox({ authorizeAs: '', username, password });
-      return found && maildropOf(send, found.id);
-    }
+    const send = senderOf(deps, stopping.signal, password, ip);
     // Unlike the API, this listener may accept other machines while the development key is valid.
-    if (!isLoopback(ip)) return undefined;
-    const address = username.includes('@') ? username : '';
-    const { status, body } = await send({
-      method: 'GET',
-      path: address
-        ? `/v1/inboxes?${new URLSearchParams({ address })}`
-        : `/v1/inboxes/${encodeURIComponent(username)}`,
-    });
-    const found = JSON.parse(String(await buffer(body)));
-    const inbox = status === 200 ? (address ? found.inboxes[0] : found) : undefined;
+    const isOwner = isDevKey(`Bearer ${password}`);
+    if (isOwner && !isLoopback(ip)) return undefined;
+    const find = () => findInbox({ authorizeAs: '', username, password });
+    const inbox = await (isOwner ? inboxOfOwner(send, username) : find());
     return inbox && maildropOf(send, inbox.id);
   };
 

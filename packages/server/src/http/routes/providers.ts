@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream';
 import { type Provider, Refused, type Reply, type Route } from '@mayfly/providers/border';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { plainAddress } from '../../connection-limiter.ts';
+import { plainAddress, sourceKey } from '../../connection-limiter.ts';
 import { AppError } from '../../errors.ts';
-import { Disconnected, toRefused } from '../../inbound/mailroom.ts';
+import { readMessage } from '../../inbound/incoming-mail.ts';
+import { Disconnected, mailroomOf, toRefused } from '../../inbound/mailroom.ts';
+import { messageTooLarge } from '../../inbound/receiver.ts';
 import { findSettings } from '../../providers/settings.ts';
 import { callerOf } from '../access/guard.ts';
 import { admitTranslated, sendTranslated } from '../access/translated.ts';
@@ -91,7 +93,7 @@ async function respond(
   request: FastifyRequest,
   reply: FastifyReply,
   { provider, routes }: Imitated,
-  { mailrooms, plans }: HttpDeps,
+  { options, deps }: RouteContext,
 ): Promise<FastifyReply> {
   const found = match(routes, request);
   if (!found) throw unknownPath(request.url, baseAdvice(provider));
@@ -99,16 +101,19 @@ async function respond(
   const remoteAddress = plainAddress(request.ip);
   const leaving = new AbortController();
   reply.raw.once('close', () => leaving.abort());
-  const mailroom = mailrooms.of({
+  const mailroom = mailroomOf({
+    ...deps,
+    domain: options.domains[0] ?? 'localhost',
     ...{ provider: provider.name, title: provider.title, accountId: account.id, remoteAddress },
     target: key || !inbox ? null : inbox,
     mayKeep: key?.key.scope !== 'read',
     requestId: request.id,
     signal: leaving.signal,
   });
-  const maxBytes = plans.named(account.plan).maxMessageBytes;
+  const maxBytes = deps.plans.named(account.plan).maxMessageBytes;
   const stream = bodyOf(request);
-  const read = stream && (await mailrooms.readBody(stream, remoteAddress, maxBytes));
+  const limits = { budget: deps.budget, source: sourceKey(remoteAddress), maxBytes };
+  const read = stream && (await readMessage(stream, messageTooLarge, limits));
   try {
     const made = await found.route.answer({
       method: request.method,
@@ -150,7 +155,7 @@ export function providerRoutes(app: App, context: RouteContext): void {
     const imitated = await find(request);
     return isFile(request)
       ? sendTranslated(reply, await fileAt(request.url, imitated.provider, deps))
-      : respond(request, reply, imitated, deps);
+      : respond(request, reply, imitated, context);
   };
 
   const refuse = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
