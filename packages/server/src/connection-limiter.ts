@@ -27,7 +27,6 @@ export class ConnectionLimiter<C extends LimitedConnection> {
   readonly #limits: Limits;
   /** Connections of each client, the least recently used first. */
   readonly #clients = new Map<string, Set<C>>();
-  /** Connections that have received something. */
   readonly #used = new WeakSet<C>();
   readonly #exempt = new Set<C>();
   #count = 0;

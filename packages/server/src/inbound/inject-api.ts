@@ -42,11 +42,7 @@ const DELETED =
   'The message was stored, and deleted before it could be returned. Send it again if it is still needed.';
 const ERRORS = ['inbox_full', 'message_too_large', 'malformed_message'] satisfies ErrorCode[];
 
-/**
- * Returns an error handler. If the inbox ended during the request, it replaces an error that has this `code`
- * by the error that later requests get.
- * @param otherwise thrown if the inbox is still live; by default `not_found`
- */
+/** Handles an error with this `code`: if the inbox has ended, throws as later requests do, else `otherwise`. */
 const reportEnd =
   ({ store, clock }: HttpDeps, request: FastifyRequest, code: ErrorCode, otherwise?: AppError) =>
   (error: unknown) => {

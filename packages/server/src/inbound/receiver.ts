@@ -132,7 +132,7 @@ export class Receiver {
     for (const { maxMessageBytes } of recipients)
       if (received.byteLength > maxMessageBytes) throw messageTooLarge(maxMessageBytes);
     const { hostname, clock, store } = this.#deps;
-    const line = trace ? receivedLine({ hostname, trace, envelope, now: clock.now() }) : '';
+    const line = trace ? receivedLine(hostname, trace, envelope, clock.now()) : '';
     const mail = {
       raw: withReceivedLine(line, received),
       envelope,
@@ -310,7 +310,6 @@ export class Receiver {
   }
 }
 
-/** A live inbox with the limits of its account's plan. */
 type Taker = AddressedInbox & Pick<Recipient, 'maxMessages' | 'maxMessageBytes' | 'evictsOldest'>;
 
 const isFull = ({ evictsOldest, messageCount, maxMessages }: Taker): boolean =>
@@ -361,13 +360,7 @@ export const messageTooLarge = (limit: number): AppError =>
 const UNSAFE_IN_TRACE = /[^A-Za-z0-9.:_[\]-]/g;
 
 /** The trace header (RFC 5321 section 4.4), with CRLF. Names no recipient, to keep Bcc recipients hidden. */
-export function receivedLine(mail: {
-  hostname: string;
-  trace: Trace;
-  envelope: MailEnvelope;
-  now: number;
-}): string {
-  const { hostname, trace, envelope, now } = mail;
+export function receivedLine(hostname: string, trace: Trace, envelope: MailEnvelope, now: number): string {
   const helo = envelope.helo.replace(UNSAFE_IN_TRACE, '?') || 'unknown';
   const peer = envelope.remoteAddress.includes(':')
     ? `IPv6:${envelope.remoteAddress}`

@@ -83,7 +83,6 @@ export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 
 export class LineReader {
   line: Buffer = Buffer.alloc(0);
-  /** Whether the line ended with CRLF and not with a bare LF. */
   crlf = true;
   isAuth = false;
   /** Index of the first unread byte. An incomplete line counts as unread. */

@@ -11,10 +11,9 @@ export interface Reply {
   text: string;
 }
 
-/** A reply that does not count as a client error; null for none. */
+/** A reply that does not count as a client error (null for none), and whether to close the connection then. */
 export interface Outcome {
   reply: Reply | null;
-  /** Whether to close the connection. After a 421 it is always closed. */
   disconnects: boolean;
 }
 

@@ -178,7 +178,7 @@ class Connection implements Transport, LimitedConnection {
     this.#socket.destroy();
   }
 
-  /** Closes the connection. During a handshake, no reply is sent. */
+  /** Sends no reply during a handshake. */
   #close(reply: Reply): void {
     this.#handshake = undefined;
     if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);
@@ -302,7 +302,7 @@ class Connection implements Transport, LimitedConnection {
   }
 }
 
-interface ServerDeps {
+export interface ServerDeps {
   /** Host name in a generated certificate. */
   hostname: string;
   clock: Clock;
@@ -312,9 +312,8 @@ interface ServerDeps {
 interface ServedConnection extends LimitedConnection {
   /** Enforces time limits; called every second. @param now monotonic milliseconds */
   watch(now: number): void;
-  /** Ends the connection when it has finished what it is receiving or sending. */
+  /** Ends the connection when it has finished what it is receiving or sending; {@link cut} ends it at once. */
   leave(): void;
-  /** Ends the connection at once. */
   cut(): void;
 }
 
@@ -390,8 +389,6 @@ export interface SmtpServerDeps extends Omit<SessionContext, 'config' | 'limits'
   limits?: Partial<SmtpLimits>;
 }
 
-export type SmtpServer = ReturnType<typeof createSmtpServer>;
-
 export function createSmtpServer(config: Config, deps: SmtpServerDeps) {
   const server = new ConnectionServer<Connection>('SMTP', config, deps);
   const visits = new SmtpVisits();
@@ -408,7 +405,6 @@ export function createSmtpServer(config: Config, deps: SmtpServerDeps) {
       const { smtpsPort } = config;
       return { port, tlsPort: smtpsPort === null ? null : await server.listen(smtpsPort, accept(true)) };
     },
-    /** Waits up to `graceMs` for messages in transit; other sessions get 421. Idempotent. */
     stop: (graceMs: number) => server.stop(graceMs),
   };
 }

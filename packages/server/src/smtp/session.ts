@@ -25,7 +25,6 @@ import { type ReportsContext, SessionReports, SessionTrail } from './reports.ts'
 
 export interface SessionContext extends ReportsContext {
   config: Config;
-  /** Name of this server in its greeting. */
   hostname: string;
   findCaptureTarget: FindCaptureTarget;
   budget: ByteBudget;
@@ -35,7 +34,6 @@ export interface SessionContext extends ReportsContext {
 export interface Transport {
   readonly id: string;
   readonly remoteAddress: string;
-  /** Identifies the client for limits, see `sourceKey`. */
   readonly source: string;
   /** Epoch milliseconds. */
   readonly connectedAt: number;
@@ -53,7 +51,6 @@ export interface Transport {
 /** The reply to a command; undefined if the command has already replied. */
 type Given = Reply | Outcome | undefined;
 
-/** A mail transaction (RFC 5321 section 3.3). */
 interface Transaction {
   envelope: MailEnvelope;
   declaredBytes: number;
@@ -90,10 +87,9 @@ const NOTHING = Buffer.alloc(0);
 const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
 
 /**
- * One SMTP session (RFC 5321), from greeting to close. It answers each command before it reads the next. The
- * replies to commands that arrive in one read are written together. Replies do not depend on how the input is
- * split into reads, with one exception: a PROXY header of version 2 from an untrusted peer is recognised only
- * if one read contains it.
+ * One SMTP session (RFC 5321), from greeting to close. The replies to commands that arrive in one read are written
+ * together. How the input is split into reads changes no reply, with one exception: a PROXY header of version 2
+ * from an untrusted peer is recognised only if one read contains it.
  */
 export class Session {
   /** Whether the client waits for the server: for a reply, or for memory for its message. */
@@ -173,7 +169,6 @@ export class Session {
     if (!this.#isInMessage) this.close(REPLIES.shuttingDown);
   }
 
-  /** Must be called when the connection has closed. */
   ended(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -465,7 +460,6 @@ export class Session {
     this.#at = 0;
   }
 
-  /** Stores a message unless it is rejected. Resolves after the delay of a fault rule. */
   async #finish(message: Message): Promise<Reply | Outcome> {
     const { recipients, reader, mail } = message;
     const bytes = reader.refusal ? reader.bytesRead : mail.length;

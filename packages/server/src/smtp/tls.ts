@@ -10,14 +10,11 @@ export interface KeyPair {
   cert: string;
 }
 
-type CertificateSummary = Pick<X509Certificate, 'subject' | 'validTo' | 'fingerprint256'>;
-
 /** The TLS certificate of a server. If none was set, a self-signed one is generated at first use. */
 export class Certificate {
   readonly #generate: () => KeyPair;
   #context: SecureContext | undefined;
 
-  /** @throws Error as {@link set} */
   constructor(hostname: string, clock: Pick<Clock, 'now'>, pair: KeyPair | null) {
     if (pair) this.set(pair);
     this.#generate = () => selfSignedCertificate(hostname, clock.now());
@@ -28,8 +25,8 @@ export class Certificate {
     return this.#context;
   }
 
-  /** Uses a certificate for new connections. @throws Error if it cannot be used; the old one stays in use */
-  set({ cert, key }: KeyPair): CertificateSummary {
+  /** Uses a certificate for new connections. @throws Error if it cannot be used; the previous one stays in use */
+  set({ cert, key }: KeyPair) {
     try {
       this.#context = createSecureContext({ cert, key });
       const { subject, validTo, fingerprint256 } = new X509Certificate(cert);

@@ -11,23 +11,18 @@ import {
   Pop3Connection,
   refusalOf,
 } from '@mayfly/dialects';
-import { type Clock, SECOND_MS } from '../../clock.ts';
+import { SECOND_MS } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import { isLoopback, plainAddress, sourceKey } from '../../connection-limiter.ts';
 import type { FindCaptureTarget } from '../../inbound/smtp-credentials.ts';
-import type { Logger } from '../../log.ts';
-import { ConnectionServer } from '../../smtp/server.ts';
+import { ConnectionServer, type ServerDeps } from '../../smtp/server.ts';
 import { isDevKey } from '../access/credential.ts';
 import { DIALECT_HEADER } from '../access/gate.ts';
 import type { BuiltApp } from '../server.ts';
 
-interface Pop3Deps {
+interface Pop3Deps extends ServerDeps {
   built: BuiltApp;
-  /** Host name in a generated certificate. */
-  hostname: string;
   findInbox: FindCaptureTarget;
-  clock: Clock;
-  log: Logger;
 }
 
 /** A session waits at most this long (seconds) for the rate limit, because POP3 clients cannot handle a rejection. */
