@@ -112,9 +112,9 @@ async function addReadings(tx: Tx, readings: readonly ReadingOf[]): Promise<void
 async function makeDue(tx: Tx, deliveries: readonly string[]): Promise<void> {
   if (deliveries.length === 0) return;
   await tx.run(
-    sql`update deliveries set due_at = created_at
-      where id in (select id from deliveries where id ${anyOf(deliveries)} order by id ${FOR_UPDATE})
-        and due_at is null and leased_until is null and ended_at is null`,
+    sql`with locked as materialized (select id from deliveries where id ${anyOf(deliveries)} order by id ${FOR_UPDATE})
+      update deliveries set due_at = created_at
+      where id in (select id from locked) and due_at is null and leased_until is null and ended_at is null`,
   );
   await tx.run(
     sql`insert into wakes (webhook_id) select distinct webhook_id from deliveries where id ${anyOf(deliveries)}`,

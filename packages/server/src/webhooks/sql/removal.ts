@@ -19,9 +19,10 @@ const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked
 /** Locks deliveries in the order of their ids. @param ids query for ids @returns how many were cancelled */
 export const cancelPending = (tx: Tx, ids: Sql, reason: string, now: number): Promise<number> =>
   tx.run(
-    sql`update deliveries
+    sql`with locked as materialized (select id from deliveries where id in (${ids}) order by id ${FOR_UPDATE})
+      update deliveries
       set state = 'cancelled', reason = ${reason}, due_at = null, leased_until = null, ended_at = ${now}
-      where id in (select id from deliveries where id in (${ids}) order by id ${FOR_UPDATE}) and ended_at is null`,
+      where id in (select id from locked) and ended_at is null`,
   );
 
 export const cancelOfInboxes = (tx: Tx, limit: number, inboxIds: readonly string[], now: number) =>
