@@ -33,24 +33,16 @@ export interface StoredContent extends Omit<MailContent, FromSource>, Partial<Pi
   index?: PartIndex;
 }
 
-export interface KnownContent {
-  content: MailContent;
-  index: PartIndex | null;
-  isPartial: boolean;
-}
-
-export function knownContent(stored: StoredContent): KnownContent {
+export function knownContent(stored: StoredContent) {
   const { index = null, beginnings, html, text, headers, ...rest } = stored;
-  return {
-    content: {
-      ...{ htmlText: null, images: [], ...rest },
-      html: html ?? beginnings?.html ?? null,
-      text: text ?? beginnings?.text ?? null,
-      headers: headers ?? [],
-    },
-    index,
-    isPartial: html === undefined || text === undefined || headers === undefined,
+  const content: MailContent = {
+    ...{ htmlText: null, images: [], ...rest },
+    html: html ?? beginnings?.html ?? null,
+    text: text ?? beginnings?.text ?? null,
+    headers: headers ?? [],
   };
+  const isPartial = html === undefined || text === undefined || headers === undefined;
+  return { content, index, isPartial };
 }
 
 export function contentJson(
@@ -104,10 +96,7 @@ export async function readWords(stored: StoredContent, load: () => Promise<Uint8
   return { text: read, htmlWords, links, rfcMessageId } satisfies ContentWords;
 }
 
-export async function readContent(
-  stored: StoredContent,
-  raw: Uint8Array,
-): Promise<Omit<KnownContent, 'isPartial'>> {
+export async function readContent(stored: StoredContent, raw: Uint8Array) {
   const { content, index, isPartial } = knownContent(stored);
   if (!isPartial) return { content, index };
   if (index === null) {

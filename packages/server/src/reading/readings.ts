@@ -40,13 +40,6 @@ interface Mail {
   readonly checks: boolean;
 }
 
-interface Begun {
-  /** Call it when the mail is stored. @param isAwaited whether a webhook or a caller waits for the result */
-  committed(isAwaited?: boolean): void;
-  /** Call it when the mail was not stored. */
-  cancel(): void;
-}
-
 interface Entry {
   done: PromiseWithResolvers<void>;
   urgency: Urgency;
@@ -126,8 +119,11 @@ export class Readings {
     this.#reserving.catch(() => undefined);
   }
 
-  /** Begins to parse a mail before it is stored. @throws AppError `unavailable` if the backlog is full */
-  begin(source: number, mail: Mail, flow: Flow): Begun {
+  /**
+   * Begins to parse a mail before it is stored. Call `committed` when it is stored, and `cancel` if it is not.
+   * @throws AppError `unavailable` if the backlog is full
+   */
+  begin(source: number, mail: Mail, flow: Flow) {
     const { raw, checks } = mail;
     const [accountId] = flow;
     const size = raw.length;
@@ -147,7 +143,8 @@ export class Readings {
     const stored = Promise.withResolvers<void>();
     if (isKept) this.#read(entry, unread, flow, mail, stored.promise);
     return {
-      committed: (isAwaited = false) => {
+      /** @param isAwaited whether a webhook or a caller waits for the result */
+      committed: (isAwaited = false): void => {
         this.#storing.delete(entry);
         stored.resolve();
         if (isAwaited) hasten(entry.urgency);
@@ -156,7 +153,7 @@ export class Readings {
         if (isBegun || this.#stopped.signal.aborted) return;
         this.#read(isKept ? this.#add(source) : entry, unread, flow);
       },
-      cancel: () => {
+      cancel: (): void => {
         this.#storing.delete(entry);
         entry.isCancelled = true;
         stored.resolve();

@@ -99,8 +99,8 @@ export async function removeSources(tx: Tx, seqs: readonly number[]): Promise<vo
   ]);
 }
 
-async function addReadings(tx: Tx, readings: readonly ReadingOf[]): Promise<void> {
-  const rows = readings.map(({ source, size, parseError, trail, authentication, summary, content }) => [
+async function addReadings(tx: Tx, added: readonly ReadingOf[]): Promise<void> {
+  const rows = added.map(({ source, size, parseError, trail, authentication, summary, content }) => [
     ...[source, size, parseError === null ? null : JSON.stringify(parseError), trail],
     ...[authentication === null ? null : JSON.stringify(authentication), summary, content],
   ]);
@@ -249,21 +249,21 @@ export const readings = {
 
   reserve: write({ keepsInboxes: true }, reserveSources),
 
-  missing: read(async (db, sources: readonly number[]): Promise<UnreadSource[]> => {
-    return db.all<UnreadSource>(
+  missing: read((db, sources: readonly number[]) =>
+    db.all<UnreadSource>(
       sql`select s.seq as source, s.size, coalesce(u.account_id, '') as "accountId", u.checks
         from sources s left join readings r on r.source_seq = s.seq left join unread u on u.source_seq = s.seq
         where s.seq ${anyOf(sources)} and r.source_seq is null`,
-    );
-  }),
+    ),
+  ),
 
-  listUnread: read(async (db, after: number, limit: number): Promise<UnreadSource[]> => {
-    return db.all<UnreadSource>(
+  listUnread: read((db, after: number, limit: number) =>
+    db.all<UnreadSource>(
       sql`select s.seq as source, s.size, u.account_id as "accountId", u.checks
         from unread u join sources s on s.seq = u.source_seq
         where u.source_seq > ${after} order by u.source_seq limit ${limit}`,
-    );
-  }),
+    ),
+  ),
 
   load: read(async (db, source: number): Promise<{ raw: Uint8Array; envelope: MailEnvelope } | undefined> => {
     const row = await db.first<{ size: number; envelope: string }>(
@@ -271,10 +271,9 @@ export const readings = {
     );
     if (!row) return undefined;
     const raw = await loadSource(db, source);
-    const unknown = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
     // If pieces were deleted while they were read, the source is treated as deleted.
-    return raw.length === row.size
-      ? { raw, envelope: parseOr<MailEnvelope>(row.envelope, unknown) }
-      : undefined;
+    if (raw.length !== row.size) return undefined;
+    const unknown = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
+    return { raw, envelope: parseOr<MailEnvelope>(row.envelope, unknown) };
   }),
 };

@@ -59,7 +59,7 @@ class PageReader extends TagReader {
     if (this.hiddenDepth === 0) this.write(fold(String.fromCodePoint(codepoint)));
   }
 
-  protected opened(): void {
+  onopentagend(): void {
     const { tag } = this;
     if (tag === 'a') this.endAnchor();
     const isHidden = this.hides();
@@ -158,9 +158,8 @@ function fold(text: string): string {
 }
 
 export function readHtml(html: string): HtmlReading {
-  const reader = new PageReader(html);
-  reader.read();
-  return { words: reader.words, anchors: reader.anchors, images: reader.images };
+  const { words, anchors, images } = new PageReader(html).read();
+  return { words, anchors, images };
 }
 
 export const textOfPage = ({ words }: HtmlReading): string => clean(cut(words, MAX_HTML_TEXT));

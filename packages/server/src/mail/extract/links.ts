@@ -140,13 +140,7 @@ function labelBefore(before: string): string {
   return isLabel || linkWords.GO_ON.test(label) ? label : '';
 }
 
-interface TextLink {
-  href: string;
-  start: number;
-  end: number;
-}
-
-export function* textLinks(text: string): Generator<TextLink> {
+export function* textLinks(text: string) {
   let from = 0;
   for (let at = text.indexOf('://'); at >= 0; at = text.indexOf('://', Math.max(from, at + 3))) {
     const lead = text.slice(Math.max(from, at - MAX_SCHEME), at);

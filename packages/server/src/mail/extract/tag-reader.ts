@@ -15,14 +15,15 @@ export abstract class TagReader implements TokenizerCallbacks {
     this.html = html.length > maxLength ? html.slice(0, maxLength) : html;
   }
 
-  read(): void {
+  read(): this {
     const tokenizer = new Tokenizer({ decodeEntities: true }, this);
     tokenizer.write(this.html);
     tokenizer.end();
+    return this;
   }
 
   /** Called after all attributes were read. @param end offset of the closing `>` */
-  protected abstract opened(end: number): void;
+  abstract onopentagend(end: number): void;
   abstract ontext(start: number, end: number): void;
   abstract onclosetag(start: number, end: number): void;
 
@@ -53,13 +54,9 @@ export abstract class TagReader implements TokenizerCallbacks {
     this.value = '';
   }
 
-  onopentagend(end: number): void {
-    this.opened(end);
-  }
-
+  /** HTML ignores the slash of a self-closing tag, so the tag is handled as a start tag. */
   onselfclosingtag(end: number): void {
-    // HTML ignores the slash of a self-closing tag, so the tag is handled as a start tag.
-    this.opened(end);
+    this.onopentagend(end);
   }
 
   ontextentity(_codepoint: number): void {}

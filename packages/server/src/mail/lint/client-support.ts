@@ -42,7 +42,7 @@ class FeatureReader extends TagReader {
     if (this.isStyle) this.readCss(this.html.slice(start, end), (index) => start + index);
   }
 
-  protected opened(): void {
+  onopentagend(): void {
     const { tag, tagStart } = this;
     this.isStyle = tag === 'style';
     const type = this.attributes.get('type')?.toLowerCase();
@@ -106,11 +106,9 @@ function* declarationsOf(css: string): Generator<[declaration: string, index: nu
   }
 }
 
-export function usedFeatures(html: string): UsedFeature[] {
-  const reader = new FeatureReader(html);
-  reader.read();
-  return [...reader.features.values()];
-}
+export const usedFeatures = (html: string): UsedFeature[] => [
+  ...new FeatureReader(html).read().features.values(),
+];
 
 export const rarelySupported = ({ features }: LintedMail): Case[] =>
   features

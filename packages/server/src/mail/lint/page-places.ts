@@ -115,7 +115,7 @@ class PlaceReader extends TagReader {
     return this.open.at(-1) ?? ROOT;
   }
 
-  protected opened(): void {
+  onopentagend(): void {
     const { tag, attributes } = this;
     this.seeDocument();
     if (ACTIVE.has(tag) && !/json/i.test(this.get('type'))) this.add('active-content', `<${tag}>`);
@@ -278,8 +278,6 @@ export const shortened = (text: string): string =>
   text.length > MAX_PLACE ? `${text.slice(0, MAX_PLACE - 1)}…` : text;
 
 export function readPlaces(html: string): Pick<LintedMail, 'places' | 'urls'> {
-  const reader = new PlaceReader(html);
-  reader.read();
-  const { places, urls } = reader;
+  const { places, urls } = new PlaceReader(html).read();
   return { places, urls: [...new Set([...urls.link, ...urls.image])] };
 }

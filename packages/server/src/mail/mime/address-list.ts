@@ -32,13 +32,8 @@ interface Mailbox {
   bracketed?: string;
 }
 
-export interface AddressList {
-  mailboxes: MailAddress[];
-  isCut: boolean;
-}
-
 /** @param field an unfolded value, one character per byte */
-export function parseAddressList(field: string): AddressList {
+export function parseAddressList(field: string) {
   const text = field.slice(0, MAX_FIELD).trim();
   // Some programs print a list as `[a@b, c@d]`, which is not an address literal.
   const isPrinted =

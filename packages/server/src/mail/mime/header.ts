@@ -65,15 +65,10 @@ export function fieldValue(source: Buffer, field: FieldRange, maxBytes = Number.
   return line.slice(start, end);
 }
 
-interface Line {
-  /** The line begins with a blank and continues the previous line. */
-  isFold: boolean;
-  text: string;
-  end: number;
-  next: number;
-}
+type Line = ReturnType<typeof lineAt>;
 
-function lineAt(source: Buffer, start: number): Line {
+/** `isFold`: the line begins with a blank and continues the previous line. */
+function lineAt(source: Buffer, start: number) {
   const lineFeed = source.indexOf(LF, start);
   const next = lineFeed < 0 ? source.length : lineFeed + 1;
   let end = lineFeed < 0 ? next : lineFeed;

@@ -9,13 +9,6 @@ import { decodeEscapes } from './transfer-encoding.ts';
 export const MAX_PARAMETERS = 200;
 export const MAX_STRUCTURED_BYTES = 64 * 1024;
 
-export interface Structured {
-  value: string;
-  /** Names are in lower case and values are decoded. The first of several duplicates counts. */
-  parameters: ReadonlyMap<string, string>;
-  isCut: boolean;
-}
-
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 const PLAIN = /^[\w/+.-]*$/;
 const NONE: ReadonlyMap<string, string> = new Map();
@@ -32,7 +25,8 @@ const PERCENT = 0x25;
 
 export const isMediaType = (type: string): boolean => MEDIA_TYPE.test(type);
 
-export function parseStructured(field: string): Structured {
+/** Names of parameters are in lower case and values are decoded. The first of several duplicates counts. */
+export function parseStructured(field: string) {
   if (PLAIN.test(field)) return { value: field.toLowerCase(), parameters: NONE, isCut: false };
   const scan = new StructuredScan(field);
   const value = scan.value().toLowerCase();

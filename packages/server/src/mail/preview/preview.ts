@@ -17,11 +17,6 @@ export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
 /** Returns the URL of an image by its Content-ID. */
 type ImageOf = (contentId: string) => string | undefined;
 
-export interface PreviewPage {
-  html: string;
-  remoteCount: number;
-}
-
 const LOADING: ReadonlySet<string> = new Set(['src', 'srcset', 'background', 'poster', 'data', 'xlink:href']);
 const HREF_LOADS: ReadonlySet<string> = new Set(['link', 'image', 'use', 'feimage']);
 const LINKS: ReadonlySet<string> = new Set(['a', 'area']);
@@ -55,7 +50,7 @@ class PageWriter extends TagReader {
     return page.length > MAX_PAGE_LENGTH ? undefined : page;
   }
 
-  protected opened(end: number): void {
+  onopentagend(end: number): void {
     this.inStyle = this.tag === 'style';
     if (this.tag === 'base' || this.attributes.size > 0) this.change(end + 1);
   }
@@ -142,7 +137,7 @@ const CUT_NOTE =
 const noteOfCut = (source: string): string => (source.length > MAX_LENGTH ? CUT_NOTE : '');
 
 /** @returns undefined if the page is too long */
-export function previewPage(source: string, imageOf: ImageOf): PreviewPage | undefined {
+export function previewPage(source: string, imageOf: ImageOf) {
   const writer = new PageWriter(source, imageOf);
   const written = writer.write();
   if (written === undefined) return undefined;
@@ -154,7 +149,7 @@ export function previewPage(source: string, imageOf: ImageOf): PreviewPage | und
 
 const WEB = /^https?:\/\//i;
 
-function textPage(source: string): PreviewPage {
+function textPage(source: string) {
   const text = source.slice(0, MAX_LENGTH);
   let shown = '';
   let at = 0;
@@ -168,13 +163,13 @@ function textPage(source: string): PreviewPage {
   return { html, remoteCount: 0 };
 }
 
-const note = (text: string): PreviewPage => ({
+const note = (text: string) => ({
   html: `<!doctype html><title>Mayfly</title><p style="font:14px system-ui,sans-serif;margin:24px">${text}</p>`,
   remoteCount: 0,
 });
 
 /** The HTML of a mail, or else its text, as a page. @param imagesUrl URL prefix before an attachment id */
-export function previewMail(raw: Uint8Array, imagesUrl: string): PreviewPage {
+export function previewMail(raw: Uint8Array, imagesUrl: string) {
   const { html, text, attachments } = readBodies(raw);
   const shown = html ?? text ?? '';
   const what = html === null ? 'text' : 'HTML';

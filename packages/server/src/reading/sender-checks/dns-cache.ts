@@ -27,12 +27,7 @@ const DURABLE: ReadonlySet<string> = new Set(['', 'ENOTFOUND', 'ENODATA', 'EBADN
 /** `failure` is '' if the query succeeded. `letters` is the size of the records in characters. */
 type Outcome = { records: Records; failure: string; letters: number };
 
-export interface DnsSettings {
-  servers: readonly string[] | null;
-  now?: () => number;
-}
-
-export function createDns({ servers, now }: DnsSettings): Ask {
+export function createDns(servers: readonly string[] | null, now?: () => number): Ask {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
   if (servers) resolver.setServers(servers);
   const known = new LRUCache<string, Outcome>({

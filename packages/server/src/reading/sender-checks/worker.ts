@@ -140,7 +140,7 @@ export type FromChecker = 'ready' | { id: number; found: MailAuthentication };
 if (parentPort !== null) {
   const port = parentPort;
   const { servers }: CheckerData = workerData;
-  const ask = createDns({ servers });
+  const ask = createDns(servers);
   const running = new Map<number, AbortController>();
   const say = (message: FromChecker): void => port.postMessage(message);
 

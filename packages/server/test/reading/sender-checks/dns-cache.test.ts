@@ -8,7 +8,7 @@ let ask: Ask;
 beforeEach(async () => {
   names = await startNameServer({ 'a.test': { TXT: ['one', 'x'.repeat(300)] } });
   now = 1;
-  ask = createDns({ servers: [names.address], now: () => now });
+  ask = createDns([names.address], () => now);
 });
 afterEach(() => names.close());
 const codeOf = (asking: Promise<unknown>) => asking.then(() => 'none').catch(({ code }) => code);
