@@ -121,7 +121,8 @@ async function importInbox(
       await restore(context.deps, target, mail).finally(() => stream.destroy());
     };
     const steps = messages.map((message, at) => ({
-      ...{ afterMs: delays[at] ?? 0, deliver: () => deliver(message) },
+      afterMs: delays[at] ?? 0,
+      deliver: () => deliver(message),
     }));
     isReplayed = true;
     replays.start(steps, async (outcome) => {

@@ -55,18 +55,18 @@ export function causesOf(facts: Facts): Cause[] {
   const { expectation, matched, seenCount } = facts;
   const [first] = matched;
   if (expectation.count === 0 && first) return [unexpected(first)];
-  if (!facts.isComplete) return [NOT_CHECKED];
+  if (!facts.isComplete) return [certain('not_checked', UNCHECKED)];
   const own = [
     ...[cut, sinceCauses, refusals, sameRecipient, impossible],
     ...[similarAddress, unmatched, deleted, scheduled],
   ].flatMap((find) => find(facts));
-  const isOthers = matched.length + seenCount > 0 || own.some(isCertain);
-  const found = isOthers ? own : [...own, ...handshake(facts)];
-  const all = found.some(({ code }) => code !== 'cut_short') ? found : [...found, ...guesses(facts)];
+  const explaining = own.filter(({ code }) => code !== 'cut_short');
+  const isExplained = explaining.some(({ certainty }) => certainty === 'certain');
+  const handshakes = matched.length + seenCount > 0 || isExplained ? [] : handshake(facts);
+  const guessed = explaining.length + handshakes.length > 0 ? [] : guesses(facts);
+  const all = [...own, ...handshakes, ...guessed];
   return all.toSorted((a, b) => CERTAINTIES.indexOf(a.certainty) - CERTAINTIES.indexOf(b.certainty));
 }
-
-const isCertain = ({ certainty, code }: Cause): boolean => certainty === 'certain' && code !== 'cut_short';
 
 export function summaryOf(causes: readonly Cause[], facts: Facts, name: 'text' | 'plain'): string {
   const isEmptied = facts.inbox.messageCount === 0;
@@ -88,10 +88,7 @@ function nothingArrived(facts: Facts): string {
     : `No message arrived${since} in ${duration(length)}.`;
 }
 
-const NOT_CHECKED = certain(
-  'not_checked',
-  'Not all messages could be checked in time: continue with the cursor as since.',
-);
+const UNCHECKED = 'Not all messages could be checked in time: continue with the cursor as since.';
 
 function unexpected(message: MessageRecord): Cause {
   const text = 'A message arrived although none was expected';
@@ -118,13 +115,8 @@ function sinceCauses({ from, now, earlier }: Facts): Cause[] {
       ? `arrived ${duration(age)} before this wait's since`
       : "arrived directly before this wait's since, which is the position after that message";
   const make = age > 0 ? certain : likely;
-  return [
-    make(
-      'before_since',
-      `${subjectOf(earlier).replace(/^a/, 'A')} matches, but ${time}.`,
-      `A message that matches ${time}.`,
-    ),
-  ];
+  const text = `${subjectOf(earlier).replace(/^a/, 'A')} matches, but ${time}.`;
+  return [make('before_since', text, `A message that matches ${time}.`)];
 }
 
 const COMMANDS: Record<FaultPoint, string> = {
@@ -174,30 +166,26 @@ function refusal(one: Refusal, count: number, facts: Facts): readonly [Cause['co
   const time = before(at, facts);
   const isUnnamed = address === NO_RECIPIENT;
   if (reply.startsWith('535 ')) {
-    const who = isUnnamed ? 'for an inbox by its id' : 'for this inbox';
+    const who = `for ${isUnnamed ? 'an inbox by its id' : 'this inbox'}${time}`;
     return [
       'auth_failed',
-      `A sender failed to authenticate ${who}${time} (535): its user name or password is wrong.`,
+      `A sender failed to authenticate ${who} (535): its user name or password is wrong.`,
     ];
   }
   if (reply === '') {
     const where = hadBegun ? 'in the middle of the message' : 'before DATA, without a message';
     return ['sender_left', `A sender named ${address}, and its connection ended ${where}${time}.`];
   }
+  const refused = `${throughOf(one)} was refused${timesOf(count)}`;
   const age = facts.inbox.createdAt - at;
   if (reply.startsWith('550 5.1.1') && age >= 0) {
-    return [
-      'before_creation',
-      `Mail for ${address}${throughOf(one)} was refused${timesOf(count)}, ${duration(age)} before this inbox was created: create the inbox first.`,
-    ];
+    const text = `Mail for ${address}${refused}, ${duration(age)} before this inbox was created: create the inbox first.`;
+    return ['before_creation', text];
   }
   const [, code = 'refused', why, advice = ''] = REPLIES.find(([begin]) => reply.startsWith(begin)) ?? [];
   const whose = isUnnamed ? 'that named no recipient yet' : `for ${address}`;
   const reason = why === undefined ? quoted(reply) : `${why} (${quoted(reply)})`;
-  return [
-    code,
-    sentences(`Mail ${whose}${throughOf(one)} was refused${timesOf(count)}${time}: ${reason}.`, advice),
-  ];
+  return [code, sentences(`Mail ${whose}${refused}${time}: ${reason}.`, advice)];
 }
 
 function faultSentence(fault: AppliedFault, reply: string, count: number): string {
@@ -255,9 +243,8 @@ function similarAddress(facts: Facts): Cause[] {
   if (!miss) return [];
   const isOtherDomain = miss.address.startsWith(wanted.slice(0, wanted.lastIndexOf('@') + 1)) && !isCatchAll;
   const guess = isOtherDomain ? 'the inbox is' : 'it is probably a typing error of';
-  return [
-    likely('similar_address', `${whereTo(miss, miss.outcome === 'refused', facts)}: ${guess} ${wanted}.`),
-  ];
+  const where = whereTo(miss, miss.outcome === 'refused', facts);
+  return [likely('similar_address', `${where}: ${guess} ${wanted}.`)];
 }
 
 const DEMANDS: Record<keyof Filters, (expected: string) => string> = {
@@ -289,7 +276,7 @@ function unmatched({ matched, seenCount, commonFailed, closest, expectation }: F
   return [likely('not_matching', sentences(plain, like), plain)];
 }
 
-/** The cause that messages were deleted. Not given for the sink, which deletes its oldest messages itself. */
+/** Not for the sink, which deletes its oldest messages itself. */
 function deleted({ inbox, from, matched }: Facts): Cause[] {
   const { kind, messageCount, receivedCount, lastReceivedAt } = inbox;
   const count = receivedCount - messageCount;
@@ -307,7 +294,7 @@ function scheduled({ evidence: { held }, now }: Facts): Cause[] {
   return [certain('scheduled', text)];
 }
 
-/** The cause that a TLS handshake failed. A guess, because a handshake names no recipient. */
+/** A guess, because a handshake names no recipient. */
 function handshake({ evidence: { failedHandshakes } }: Facts): Cause[] {
   const failures = failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
   const [newest] = failures;
@@ -317,9 +304,8 @@ function handshake({ evidence: { failedHandshakes } }: Facts): Cause[] {
     failures.length === 1
       ? `A TLS handshake with ${remoteAddress} failed meanwhile`
       : `TLS handshakes failed meanwhile, the last with ${remoteAddress}`;
-  const hint = reason.startsWith('The client closed')
-    ? ', as clients do that do not trust the certificate'
-    : '';
+  const isClosed = reason.startsWith('The client closed');
+  const hint = isClosed ? ', as clients do that do not trust the certificate' : '';
   const text = `${failed}: ${quoted(reason)}${hint}. It may be the sender of this mail, which had named no recipient yet.`;
   return [possible('tls_failed', text)];
 }

@@ -87,11 +87,11 @@ interface Failed {
   meets(inboxId: string, at: number): Promise<boolean>;
 }
 
-/** What the functions below need to know. Evidence from before these times is ignored (epoch milliseconds). */
+/** A failed wait, with the oldest times of evidence to search, epoch milliseconds. */
 interface Search extends EvidenceDeps, Failed {
-  /** For mail to the address of the inbox. */
+  /** Of mail to the address of the inbox. */
   ownAfter: number;
-  /** For mail to other addresses. */
+  /** Of mail to other addresses. */
   sharedAfter: number;
   clientsAfter: number;
 }
@@ -108,8 +108,8 @@ function searchOf(deps: EvidenceDeps, failed: Failed): Search {
 /** Collects the evidence for a failed wait. All reads are bounded and use an index. */
 export async function evidenceOf(deps: EvidenceDeps, failed: Failed): Promise<Surroundings> {
   const search = searchOf(deps, failed);
-  const { store, visits, inbox, now, ownAfter, clientsAfter } = search;
-  const after = Math.min(ownAfter, clientsAfter);
+  const { store, visits, inbox, now, clientsAfter } = search;
+  const after = Math.min(search.ownAfter, clientsAfter);
   await deps.refusalsWritten();
   const concerning = await store.refusals.listConcerning(inbox.address, after, now);
   const own = await ownRefusals(search, concerning);

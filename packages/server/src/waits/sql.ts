@@ -14,7 +14,6 @@ import {
 
 /** A report lists this many failed waits per inbox: the first ones, because they often cause later ones. */
 export const MAX_FAILED_WAITS = 10;
-/** Explanations that are stored per inbox. Older ones are deleted. */
 const MAX_EXPLAINED_WAITS = 20;
 
 export const EXPLAINED_KEPT_MS = DAY_MS;
