@@ -105,7 +105,10 @@ export function writeToFile(descriptor: number): WriteLog {
   return (text, done) => writeRest(Buffer.from(isCut ? `\n${text}` : text), done);
 }
 
-/** Creates a logger of JSON lines. Never log bodies, credentials or full webhook URLs: `redact` is a second defence. */
+const SECRETS = ['authorization', 'token', 'secret', '*.token', '*.secret'];
+const REDACTED = ['req.headers', 'headers', 'err.client', ...SECRETS];
+
+/** Creates a logger of JSON lines. Never log bodies, credentials or full webhook URLs: redaction is a second defence. */
 export function createLog(level: LogLevel, output: LogOutput = new LogOutput(writeToFile(1))): Logger {
   return pino(
     {
@@ -113,16 +116,7 @@ export function createLog(level: LogLevel, output: LogOutput = new LogOutput(wri
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      redact: [
-        'req.headers',
-        'headers',
-        'authorization',
-        'token',
-        'secret',
-        '*.token',
-        '*.secret',
-        'err.client',
-      ],
+      redact: REDACTED,
     },
     output,
   );

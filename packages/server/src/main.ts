@@ -75,11 +75,8 @@ function hasTerminal(): boolean {
 /** Regular files are written without Node's stream, which would block, and stop at its first error. */
 function writeToStandardOutput(): WriteLog {
   const { stdout } = process;
-  return fstatSync(stdout.fd).isFile()
-    ? writeToFile(stdout.fd)
-    : (text, done) => {
-        stdout.write(text, done);
-      };
+  if (fstatSync(stdout.fd).isFile()) return writeToFile(stdout.fd);
+  return (text, done) => void stdout.write(text, done);
 }
 
 /** Before it exits, the process waits at most this long for log lines to be written. */

@@ -199,12 +199,7 @@ async function* checkAll(visit: Visit): Findings {
   yield* checkApi(visit);
 }
 
-function readVisit(
-  { env, now }: Pick<Edge, 'env' | 'now'>,
-  port: number,
-  name?: string,
-  urlOption?: string,
-): Visit {
+function readVisit({ env, now }: Pick<Edge, 'env' | 'now'>, port: number, name?: string, urlOption?: string) {
   const { domains, publicUrl, dnsServers } = parseConfig(env);
   const resolver = new Resolver(DNS);
   if (dnsServers) resolver.setServers(dnsServers);

@@ -116,10 +116,7 @@ function requireReply(start: string, reply: string): void {
  * @returns the server's reply to the message; '' if it accepts no recipient
  * @throws SmtpRejection if a command other than RCPT is rejected; Error of the system call if there is no connection
  */
-export async function deliver(
-  server: HostPort,
-  envelope: Envelope,
-): Promise<{ reply: string; rejected: SmtpRejection[] }> {
+export async function deliver(server: HostPort, envelope: Envelope) {
   const { socket, next, say } = openDialog(server, TIMEOUT_MS);
   const rejected: SmtpRejection[] = [];
   let reply = '';

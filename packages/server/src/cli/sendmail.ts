@@ -5,7 +5,7 @@ import { newSessionId } from '../ids.ts';
 import { parseAddressList } from '../mail/mime/address-list.ts';
 import { formatDate } from '../mail/mime/date.ts';
 import type { HostPort } from '../text/host-port.ts';
-import { ArgumentError } from './arguments.ts';
+import { ArgumentError, type Edge } from './arguments.ts';
 import {
   DEFAULT_PORT,
   deliver,
@@ -100,10 +100,8 @@ function prepare(input: Buffer, options: Options, user: string, now: number): En
   return { mail, from, to: [...new Set(to)] };
 }
 
-type Environment = Record<string, string | undefined>;
-
 /** The given server, otherwise the ports of `mayfly dev` and of `mayfly dev --like mailpit`. */
-function serversOf({ server }: Options, env: Environment): HostPort[] {
+function serversOf({ server }: Options, env: Edge['env']): HostPort[] {
   const named = server ?? env.MP_SENDMAIL_SMTP_ADDR ?? env.MH_SENDMAIL_SMTP_ADDR;
   if (named !== undefined) return [readServer(named)];
   const host = reachable(env.MAYFLY_SMTP_HOST ?? '127.0.0.1');
@@ -150,7 +148,7 @@ function explain(error: unknown, servers: readonly HostPort[]): { code: number; 
 /** @returns the exit code, and an error message of one line or '' */
 export async function sendmail(
   args: string[],
-  { input, env, now }: { input(): Promise<Buffer>; env: Environment; now: number },
+  { input, env, now }: { input(): Promise<Buffer>; env: Edge['env']; now: number },
 ): Promise<{ code: number; text: string }> {
   let servers: HostPort[] = [];
   try {

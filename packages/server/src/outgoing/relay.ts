@@ -1,7 +1,7 @@
 import { messageOf } from '../errors.ts';
 import type { HostPort } from '../text/host-port.ts';
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUTS_MS = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 10_000 };
 
 /** Sending failed for a known reason. `state` is the new state of the mail; only `pending` is retried. */
 export class NotSent extends Error {
@@ -26,9 +26,7 @@ export function createRelay(servers: readonly HostPort[], name: string): Relay {
         ...{ host, port, name },
         // Relay servers in test environments often have self-signed certificates.
         tls: { rejectUnauthorized: false },
-        connectionTimeout: TIMEOUT_MS,
-        greetingTimeout: TIMEOUT_MS,
-        socketTimeout: TIMEOUT_MS,
+        ...TIMEOUTS_MS,
       });
       try {
         await transport.sendMail({ envelope: { from: mailFrom, to: [...to] }, raw: Buffer.from(raw) });

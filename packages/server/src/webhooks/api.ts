@@ -265,12 +265,10 @@ function replayRoutes(route: AddRoute, deps: HttpDeps): void {
   });
 }
 
-type WebhookRequest = FastifyRequest<{ Params: { id: string } }>;
-
 /** @throws AppError `not_found`; `webhook_disabled` if the webhook is not in the needed state */
 async function findWebhook(
   { store, clock }: HttpDeps,
-  request: WebhookRequest,
+  request: FastifyRequest<{ Params: { id: string } }>,
   needed: 'any' | 'live' | 'enabled',
 ): Promise<WebhookRecord> {
   const { id } = request.params;

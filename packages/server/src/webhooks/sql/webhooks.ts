@@ -1,17 +1,7 @@
 import type { UpdateWebhook, Webhook } from '@mayfly/client/contract';
 import { requireAccount } from '../../accounts/sql.ts';
 import { DELETED, NEVER } from '../../database/schema.ts';
-import {
-  anyOf,
-  constant,
-  EMPTY,
-  FOR_UPDATE,
-  read,
-  type Sql,
-  sql,
-  type Tx,
-  write,
-} from '../../database/sql.ts';
+import { anyOf, constant, EMPTY, FOR_UPDATE, read, sql, type Tx, write } from '../../database/sql.ts';
 import { AppError, notFound } from '../../errors.ts';
 import type { Page } from '../../http/request/inputs.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
@@ -43,7 +33,7 @@ const toWebhook = (row: WebhookRow): WebhookRecord => ({
   endsAt: row.endsAt === NEVER ? null : row.endsAt,
 });
 
-const ofAccount = (accountId: string, webhookId: string, at: number): Sql =>
+const ofAccount = (accountId: string, webhookId: string, at: number) =>
   sql`id = ${webhookId} and account_id = ${accountId} and ends_at > ${at}`;
 
 const MAX_SECRETS = 10;
