@@ -10,8 +10,8 @@ import {
   Mailbox,
   sendEvents,
 } from '@mayfly/dialects';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY, useApp } from '../support/start-app.ts';
 
 interface Event {
   Type: string;
@@ -19,11 +19,10 @@ interface Event {
 }
 
 const open: WebSocket[] = [];
-const app = await startApp({ MAYFLY_DIALECT: 'mailpit', MAYFLY_SINK: 'on' });
+const app = useApp({ MAYFLY_DIALECT: 'mailpit', MAYFLY_SINK: 'on' });
 afterEach(() => {
   for (const socket of open.splice(0)) socket.close();
 });
-afterAll(() => app.stop());
 
 const basic = (password: string) => `Basic ${Buffer.from(`any:${password}`).toString('base64')}`;
 

@@ -1,8 +1,8 @@
 import { networkInterfaces } from 'node:os';
 import { createTransport } from 'nodemailer';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { settingsLike } from '../../src/config/like.ts';
-import { startApp } from '../support/start-app.ts';
+import { appOfTest } from '../support/start-app.ts';
 
 /** Another address of this machine, as other containers use one; its loopback where it has no other. */
 const OTHER =
@@ -15,8 +15,7 @@ async function startLike(program: 'mailpit' | 'mailhog', given: Record<string, s
   const { env, defaults } = settingsLike(program, given);
   const own = { MAYFLY_HTTP_PORT: '0', MAYFLY_SMTP_PORT: '0', MAYFLY_METRICS_PORT: '0' };
   const hosts = { MAYFLY_HTTP_HOST: '0.0.0.0', MAYFLY_SMTP_HOST: '0.0.0.0' };
-  const app = await startApp({ ...defaults, ...env, ...own, ...hosts, MAYFLY_LOG_LEVEL: 'silent' });
-  onTestFinished(() => app.stop());
+  const app = await appOfTest({ ...defaults, ...env, ...own, ...hosts, MAYFLY_LOG_LEVEL: 'silent' });
   const auth = { user: 'any', pass: 'thing' };
   const transport = createTransport({ host: OTHER, port: app.smtp.port, auth, ignoreTLS: true });
   const to = 'someone@a-shop.example';

@@ -1,6 +1,6 @@
 import { MailpitClient } from 'mailpit-api';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { appOfTest, startApp, TEST_KEY } from '../support/start-app.ts';
 
 const WELCOME = {
   from: 'Shop <shop@example.com>',
@@ -221,7 +221,7 @@ describe('the interface of Mailpit', () => {
   });
 
   it('needs no password on the machine of `mayfly dev`, and for nobody else', async () => {
-    const dev = await startApp({ MAYFLY_DIALECT: 'mailpit', MAYFLY_SINK: 'on', MAYFLY_DEV_KEY: 'on' });
+    const dev = await appOfTest({ MAYFLY_DIALECT: 'mailpit', MAYFLY_SINK: 'on', MAYFLY_DEV_KEY: 'on' });
     const plain = new MailpitClient(dev.url);
     await dev.send(SECOND);
     expect(await plain.listMessages()).toMatchObject({ total: 1 });
@@ -235,7 +235,6 @@ describe('the interface of Mailpit', () => {
     ];
     for (const one of headers)
       expect((await dev.api('GET', '/api/v1/messages', { as: null, headers: one })).status).toBe(403);
-    await dev.stop();
   });
 
   it('shows a page of a mail that runs nothing, and leads to the newest', async () => {
@@ -268,8 +267,7 @@ describe('the interface of Mailpit', () => {
   });
 
   it('is not there where it is off', async () => {
-    const plain = await startApp();
+    const plain = await appOfTest();
     expect((await plain.api('GET', '/api/v1/messages')).status).toBe(404);
-    await plain.stop();
   });
 });

@@ -2,17 +2,16 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, describe, expect, it } from 'vitest';
-import { startApp } from '../support/start-app.ts';
+import { describe, expect, it } from 'vitest';
+import { useApp } from '../support/start-app.ts';
 
-const app = await startApp({
+const app = useApp({
   MAYFLY_DIALECT: 'mailpit',
   MAYFLY_SINK: 'on',
   MAYFLY_DEV_KEY: 'open',
   MAYFLY_HTTP_HOST: '0.0.0.0',
   MAYFLY_HOSTS: 'mail.example.com',
 });
-afterAll(() => app.stop());
 
 async function statusOf(headers: Record<string, string>, path = '/api/v1/messages', method = 'GET') {
   const asked = request(app.url.replace('0.0.0.0', '127.0.0.1') + path, { method, headers }).end();

@@ -1,36 +1,17 @@
 import { execFile } from 'node:child_process';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { RawClient } from '../support/raw-client.ts';
 
-/**
- * Calls methods of poplib.POP3 one after the other, each `[name, ...arguments]`; those of class poplib.error_proto
- * result in their text. `starttls` trusts any certificate.
- */
-const SCRIPT = `
-import json, poplib, ssl, sys
-port, calls = json.loads(sys.argv[1])
-pop = poplib.POP3('127.0.0.1', port, timeout=30)
-context = ssl.create_default_context()
-context.check_hostname = False
-context.verify_mode = ssl.CERT_NONE
-def plain(value):
-    if isinstance(value, bytes): return value.decode('latin1')
-    if isinstance(value, (list, tuple)): return [plain(one) for one in value]
-    return value
-def call(name, *args):
-    if name == 'stls': return plain(pop.stls(context))
-    try: return plain(getattr(pop, name)(*args))
-    except poplib.error_proto as error: return plain(error.args[0])
-print(json.dumps([call(*one) for one in calls]))
-`;
+const SCRIPT = join(import.meta.dirname, 'poplib-calls.py');
 
 export type Call = [method: string, ...values: (string | number)[]];
 
 /** Python's poplib, as programs use it. @returns the results of the calls */
 export async function poplib(port: number, calls: Call[]): Promise<unknown[]> {
   const given = JSON.stringify([port, calls]);
-  const { stdout } = await promisify(execFile)('python3', ['-c', SCRIPT, given], { maxBuffer: 2 ** 26 });
+  const { stdout } = await promisify(execFile)('python3', [SCRIPT, given], { maxBuffer: 2 ** 26 });
   return JSON.parse(stdout);
 }
 

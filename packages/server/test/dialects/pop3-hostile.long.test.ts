@@ -4,10 +4,10 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { Api, Mailbox } from '@mayfly/dialects';
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { Pop3Session } from '../../../dialects/src/pop3/session.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { appOfTest, startApp, type TestApp } from '../support/start-app.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
 import { logIn, openSession, PopClient, popClient, poplib } from './pop3-clients.ts';
 
@@ -23,8 +23,7 @@ beforeEach(() => {
 });
 /** Replaces the server of the test by one with other settings. */
 const start = async (env: Record<string, string> = {}, clock?: FakeClock): Promise<void> => {
-  const own = await startApp({ MAYFLY_POP3_PORT: '0', ...env }, clock && { clock });
-  onTestFinished(() => own.stop());
+  const own = await appOfTest({ MAYFLY_POP3_PORT: '0', ...env }, clock && { clock });
   app = own;
 };
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createDatabaseWithTables } from '../store/postgres/open-postgres.ts';
 import { inForm } from '../support/form.ts';
 import { sharedPostgres } from '../support/shared-postgres.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { TEST_KEY, useApp } from '../support/start-app.ts';
 import { type Call, logIn, openSession, popClient, poplib } from './pop3-clients.ts';
 
 const WRONG = '-ERR [AUTH] The user name or the password is wrong.';
@@ -28,15 +28,10 @@ const ON_POSTGRES = {
 describe.each([{ engine: 'SQLite', env: async () => ({}) }, ...inForm([], [ON_POSTGRES])])(
   'poplib of Python, on $engine',
   ({ env }) => {
-    let app: TestApp;
-    beforeAll(async () => {
-      app = await startApp({
-        MAYFLY_POP3_PORT: '0',
-        MAYFLY_SIGNUP_PLAN: 'unlimited',
-        ...(await env()),
-      });
-    });
-    afterAll(() => app.stop());
+    const app = useApp(async () => ({
+      ...{ MAYFLY_POP3_PORT: '0', MAYFLY_SIGNUP_PLAN: 'unlimited' },
+      ...(await env()),
+    }));
 
     const pop = (inbox: Inbox, ...calls: Call[]) =>
       poplib(app.pop3Port, [...logIn(inbox.address, inbox.token), ...calls]).then((results) =>

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type TestInbox, useHttp } from '../http/start-http.ts';
 
 const MIB = 1024 * 1024;
 const UNREAD = 40;
@@ -12,11 +12,10 @@ const heldBytes = (): number => {
 };
 
 describe('responses that nobody reads', () => {
-  let http: TestHttp;
+  const http = useHttp();
   let inbox: TestInbox;
   let message: { id: string; attachments: { id: string; url: string; size: number }[] };
   beforeAll(async () => {
-    http = await startHttp();
     inbox = await http.createInbox();
     const base64 = FILE.toString('base64').replace(/.{76}/g, '$&\r\n');
     const id = await http.deliverRaw(
@@ -25,7 +24,6 @@ describe('responses that nobody reads', () => {
     );
     message = (await http.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`)).body;
   });
-  afterAll(() => http.stop());
 
   const path = () => new URL(message.attachments[0]?.url ?? '').pathname;
 

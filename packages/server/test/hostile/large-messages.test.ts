@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { contentFields } from '../../src/mail/full-json.ts';
 import { parseMail } from '../../src/mail/parse.ts';
-import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+import { type TestInbox, useHttp } from '../http/start-http.ts';
 
 const LINE = `${'abcdefg '.repeat(9)}\r\n`;
 const TEXT = LINE.repeat(80_000);
@@ -20,15 +20,13 @@ const MAILS: Record<string, string> = {
 };
 
 describe('a message that is read from its raw source', () => {
-  let http: TestHttp;
+  const http = useHttp();
   let inbox: TestInbox;
   const ids = new Map<string, string>();
   beforeAll(async () => {
-    http = await startHttp();
     inbox = await http.createInbox();
     for (const [name, mail] of Object.entries(MAILS)) ids.set(name, await http.deliverRaw(inbox, mail));
   });
-  afterAll(() => http.stop());
 
   const path = (name: string) => `/v1/inboxes/${inbox.id}/messages/${ids.get(name)}`;
   const rawOf = async (name: string) => Buffer.from((await http.api('GET', `${path(name)}/raw`)).bytes);

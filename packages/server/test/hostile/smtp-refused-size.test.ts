@@ -1,8 +1,8 @@
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { type StartedSmtp, startSmtp } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { playSmtp } from '../support/smtp-script.ts';
-import { startApp } from '../support/start-app.ts';
+import { appOfTest } from '../support/start-app.ts';
 
 const LIMIT = 1_000_000;
 let smtp: StartedSmtp | undefined;
@@ -44,8 +44,7 @@ describe('a message that MAIL declares too large', () => {
   });
 
   it('shows in an explained wait with its size and the limit', async () => {
-    const app = await startApp();
-    onTestFinished(() => app.stop());
+    const app = await appOfTest();
     const inbox = await app.createInbox();
     await playSmtp(app.smtp.port, [
       '→ 220',

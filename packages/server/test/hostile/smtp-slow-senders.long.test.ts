@@ -88,19 +88,6 @@ describe('a source address', () => {
   });
 });
 
-describe('large mails', () => {
-  it('are all stored, one after the other, when they are more than memory holds', async () => {
-    const smtp = await smtpOfTest();
-    const { port } = smtp;
-    const senders = await Promise.all(
-      Array.from({ length: 12 }, (_, i) => begin(port, `127.0.0.${2 + (i % 3)}`)),
-    );
-    for (const sender of senders) press(sender, 20 * MIB);
-    await Promise.all(senders.map((sender) => sender.play(['. → 250'])));
-    expect(smtp.receiver.mails).toHaveLength(12);
-  });
-});
-
 describe('an upload over HTTP', () => {
   const LARGEST = 50 * MIB;
   const tooLarge = () => new Error('too large');

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createHeldDeps, createTurns, readUntil } from '../../src/messages/held.ts';
 
 import type { Store } from '../../src/store.ts';
-import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+import { httpOfTest, startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
@@ -92,7 +92,7 @@ describe('when the server stops', () => {
 
 describe('the searches of an account', () => {
   it('wait for each other but not those of others; those of clients that left do not run', async () => {
-    const http = await startHttp();
+    const http = await httpOfTest();
     const asked: string[] = [];
     const goOn: (() => void)[] = [];
     const messages: Store['messages'] = {
@@ -125,7 +125,6 @@ describe('the searches of an account', () => {
     for (const page of await Promise.all([...busy, other])) expect(page.isComplete).toBe(true);
     await refused;
     expect(asked).not.toContain('left');
-    await http.stop();
   });
 });
 

@@ -1,7 +1,7 @@
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Answer, ApiOptions, Body } from '../support/api-client.ts';
 import { type RawClient, rawClient } from '../support/raw-client.ts';
-import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { appOfTest, TEST_KEY, useApp } from '../support/start-app.ts';
 
 const TYPE = { 'content-type': 'message/rfc822' };
 const MAX_BYTES = 3 * 1024 * 1024;
@@ -9,12 +9,11 @@ const MAX_MESSAGES = 4;
 const MAIL = 'From: Shop <a@b.example>\r\nSubject: injected\r\n\r\nYour code is 482913.\r\n';
 
 const limits = { maxMessageBytes: MAX_BYTES, maxMessagesPerInbox: MAX_MESSAGES };
-const app = await startApp({
+const app = useApp({
   MAYFLY_SINK: 'on',
   MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
   MAYFLY_PLANS: JSON.stringify({ unlimited: limits }),
 });
-afterAll(() => app.stop());
 
 const pathOf = ({ id }: Body, query = ''): string => `/v1/inboxes/${id}/messages${query}`;
 const inject = (inbox: Body, body: string | Uint8Array = MAIL, options: ApiOptions = {}, query = '') =>
@@ -313,8 +312,7 @@ describe('a slow or broken upload', () => {
 });
 
 it('a server without SMTP takes injected messages, too', async () => {
-  const other = await startApp({ MAYFLY_ROLES: 'http' });
-  onTestFinished(() => other.stop());
+  const other = await appOfTest({ MAYFLY_ROLES: 'http' });
   const inbox = await other.createInbox();
   const answer = await other.api('POST', pathOf(inbox), { body: MAIL, headers: TYPE });
   expect([other.smtp.port, answer.status, answer.body.subject]).toEqual([0, 201, 'injected']);

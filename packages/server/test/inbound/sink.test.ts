@@ -1,15 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { databasePath } from '../../src/config/config.ts';
 import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { mailTo } from '../store/builders.ts';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { useFolder } from '../support/folder.ts';
 import { rcpt, recipientsOf, sendMail } from '../support/mail/smtp-mail.ts';
 import { plainResponse, smtpClient } from '../support/smtp-script.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { startApp, TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
 import { withReadings } from '../support/store-on.ts';
 
 const OK = '250 2.1.5 Recipient OK';
@@ -25,11 +23,7 @@ const messagesOf = async (app: TestApp, { id }: Body, query = ''): Promise<Body[
   (await app.api('GET', `/v1/inboxes/${id}/messages${query}`)).body.messages;
 
 describe('the label of the sink', () => {
-  let app: TestApp;
-  beforeAll(async () => {
-    app = await startApp({ MAYFLY_SINK: 'on' });
-  });
-  afterAll(() => app.stop());
+  const app = useApp({ MAYFLY_SINK: 'on' });
 
   it('is refused for another inbox', async () => {
     const { status, body } = await app.api('POST', '/v1/inboxes', { body: { labels: { mayfly: 'sink' } } });
@@ -231,12 +225,8 @@ describe('with the sink on', () => {
 });
 
 describe('the sink of a data folder', () => {
-  let folder: string;
-  const start = (sink: string): Promise<TestApp> => startApp({ MAYFLY_SINK: sink }, {}, folder);
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'mayfly-sink-'));
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = useFolder();
+  const start = (sink: string): Promise<TestApp> => startApp({ MAYFLY_SINK: sink }, {}, folder());
 
   it('is there with its mail after restarts, once; turned off it takes none and may be deleted', async () => {
     let app = await start('on');

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { structureOf } from '../../src/mail/full-json.ts';
 import * as limits from '../../src/mail/limits.ts';
@@ -8,45 +10,7 @@ const page = (html: string) => parseMail(mail('Content-Type: text/html', '', htm
 
 /** A mail with an alternative, a picture, and a forwarded mail that holds another one. */
 const FORWARDED = mail(
-  'Subject: outer',
-  'Content-Type: multipart/mixed; boundary=a',
-  '',
-  '--a',
-  'Content-Type: multipart/related; boundary=b',
-  '',
-  '--b',
-  'Content-Type: text/html; charset=utf-8',
-  'Content-Disposition: inline; filename=body.html',
-  '',
-  '<p>Hello <img src="cid:logo@x" alt="Logo"></p>',
-  '--b',
-  'Content-Type: image/png; name=logo.png',
-  'Content-ID: <logo@x>',
-  'Content-Transfer-Encoding: base64',
-  '',
-  'AAEC',
-  '--b--',
-  '--a',
-  'Content-Type: message/rfc822',
-  '',
-  'Subject: =?utf-8?q?caf=C3=A9?=',
-  'From: Ada <ada@sender.test>',
-  'To: b@sender.test',
-  'Date: Sun, 22 Nov 2026 01:00:00 +0000',
-  'Content-Type: multipart/mixed; boundary=c',
-  '',
-  '--c',
-  '',
-  'Your code is 482913. https://x.test/verify',
-  '--c',
-  'Content-Type: message/rfc822',
-  '',
-  'Subject: innermost',
-  '',
-  'x',
-  '--c--',
-  '--a--',
-  '',
+  readFileSync(join(import.meta.dirname, 'forwarded.eml'), 'utf8').replaceAll('\n', '\r\n'),
 );
 
 describe('htmlText', () => {

@@ -1,14 +1,13 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it, onTestFinished } from 'vitest';
-import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { expect, it } from 'vitest';
+import { appOfTest, TEST_KEY } from '../support/start-app.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../../../examples');
 
 it.each(['tickets', 'bounces'])('the suite of examples/%s passes', async (example) => {
-  const app = await startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
-  onTestFinished(() => app.stop());
+  const app = await appOfTest({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
   const env = {
     ...{ ...process.env, MAYFLY_URL: app.url, MAYFLY_API_KEY: TEST_KEY, NODE_OPTIONS: '' },
     RESEND_BASE_URL: `${app.url}/providers/resend`,

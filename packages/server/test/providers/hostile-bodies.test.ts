@@ -1,8 +1,7 @@
-import { afterAll, expect, it } from 'vitest';
-import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { expect, it } from 'vitest';
+import { TEST_KEY, useApp } from '../support/start-app.ts';
 
-const app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
-afterAll(() => app.stop());
+const app = useApp({ MAYFLY_DOMAINS: 'mayfly.test' });
 
 const TEXT = expect.any(String);
 const BEARER = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' };

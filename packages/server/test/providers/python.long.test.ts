@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { PROVIDERS, type Provider } from '@mayfly/providers';
@@ -15,7 +14,8 @@ import { AREA_CODES, newPhoneLocalPart } from '../../src/mail/local-part.ts';
 import { selfSignedCertificate } from '../../src/smtp/tls.ts';
 import type { Body } from '../support/api-client.ts';
 import { findProgramWith } from '../support/find-program.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { useFolder } from '../support/folder.ts';
+import { TEST_KEY, useApp } from '../support/start-app.ts';
 
 /** What .ci/python-tests installed. */
 const VENV = join(import.meta.dirname, '../../../../node_modules/.cache/python-tests/bin/python');
@@ -83,11 +83,7 @@ const MAIL: InboundMail = {
 };
 
 describe.skipIf(!python)('clients for Python, unchanged but for the address', () => {
-  let app: TestApp;
-  beforeAll(async () => {
-    app = await startApp();
-  });
-  afterAll(() => app.stop());
+  const app = useApp();
 
   /** Runs a case that sends to a new inbox. @returns what it prints, and the messages, oldest first */
   async function sent(name: string): Promise<{ answer: Body; messages: Body[] }> {
@@ -204,7 +200,7 @@ describe.skipIf(!python)('webhook views of anymail', () => {
 });
 
 describe.skipIf(!python)('verifiers of SNS, which fetch its certificate by HTTPS', () => {
-  let folder: string;
+  const folder = useFolder();
   let secrets: Record<string, string>;
   const site = createServer(({ url = '' }, response) =>
     response.end(SES.files?.(url.replace(/^\/ses/, ''), secrets)?.body),
@@ -212,18 +208,14 @@ describe.skipIf(!python)('verifiers of SNS, which fetch its certificate by HTTPS
   beforeAll(async () => {
     secrets = await SES.makeSecrets();
     const pair = selfSignedCertificate('localhost', Date.now());
-    folder = mkdtempSync(join(tmpdir(), 'mayfly-sns-'));
-    writeFileSync(join(folder, 'ca.pem'), pair.cert);
+    writeFileSync(join(folder(), 'ca.pem'), pair.cert);
     site.setSecureContext(pair);
     await once(site.listen(0, '127.0.0.1'), 'listening');
   });
-  afterAll(() => {
-    site.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => void site.close());
 
   it.each(['1', '2'])('accept SignatureVersion %s, and nothing that was changed', async (version) => {
-    const trusted = join(folder, 'ca.pem');
+    const trusted = join(folder(), 'ca.pem');
     const env = { SSL_CERT_FILE: trusted, REQUESTS_CA_BUNDLE: trusted };
     const baseUrl = `https://localhost:${(site.address() as AddressInfo).port}/ses`;
     const how = signingOf(secrets, baseUrl, `/hook?SignatureVersion=${version}`);

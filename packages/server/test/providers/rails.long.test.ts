@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { findProgramWith, reportAbsent } from '../support/find-program.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { useApp } from '../support/start-app.ts';
 
 const LIBRARIES = ['action_mailbox/engine', 'sqlite3', 'rack/handler/webrick'];
 const ruby = await findProgramWith(['ruby'], ['-W0', ...LIBRARIES.map((name) => `-r${name}`), '-e', '']);
@@ -33,11 +33,7 @@ async function startRails(ingress: string, env: Record<string, string>) {
 }
 
 describe.skipIf(!ruby)('Action Mailbox of Rails', () => {
-  let app: TestApp;
-  beforeAll(async () => {
-    app = await startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
-  });
-  afterAll(() => app.stop());
+  const app = useApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
 
   it.each([
     ['postmark', 'postmark/inbound_emails', 'password', 'RAILS_INBOUND_EMAIL_PASSWORD'],

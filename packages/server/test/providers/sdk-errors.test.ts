@@ -1,10 +1,9 @@
-import { afterAll, expect, it } from 'vitest';
-import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { expect, it } from 'vitest';
+import { TEST_KEY, useApp } from '../support/start-app.ts';
 import refusals from './refusals.json' with { type: 'json' };
 import { newInbox, SDKS, type SdkName } from './sdks.ts';
 
-const app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
-afterAll(() => app.stop());
+const app = useApp({ MAYFLY_DOMAINS: 'mayfly.test' });
 
 /** What the application sees of the error that an SDK throws for a mail with something wrong. */
 const refusalOf = async (sdk: SdkName, wrong: Record<string, unknown>, key = TEST_KEY) => {

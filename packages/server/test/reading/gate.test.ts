@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -13,6 +11,7 @@ import type { Store } from '../../src/store.ts';
 import { inboxAt, mailTo, onlyPlaced, T } from '../store/builders.ts';
 import { SHOWING, showingMethods } from '../store/contract/reading-methods.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { useFolder } from '../support/folder.ts';
 import { nextSource } from '../support/mail/next-source.ts';
 import type { ReadMail } from '../support/store-on.ts';
 
@@ -21,7 +20,7 @@ const WITHOUT_READING = ['messages.existing', 'messages.readRaw', 'messages.reci
 const NOW = T + 1_000;
 
 describe('the gate', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-gate-'));
+  const folder = useFolder();
   let store: Store;
   let asked: number[] = [];
   let toRead: ReadMail;
@@ -30,7 +29,7 @@ describe('the gate', () => {
 
   beforeAll(async () => {
     store = await openSqlite({
-      path: join(folder, 'mayfly.db'),
+      path: join(folder(), 'mayfly.db'),
       async read(sources) {
         asked.push(...sources);
         const size = toRead.raw.length;
@@ -39,10 +38,7 @@ describe('the gate', () => {
     });
     await store.accounts.create({ id: owner, name: 'a', plan: 'free', createdAt: T }, null);
   });
-  afterAll(async () => {
-    await store?.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => store?.close());
 
   async function unread() {
     asked = [];
@@ -74,7 +70,7 @@ describe('the gate', () => {
     await unread();
     let arrived = 0;
     const busy = await openSqlite({
-      path: join(folder, 'busy.db'),
+      path: join(folder(), 'busy.db'),
       async read(sources) {
         // One more with each reading: a page that followed would never be finished.
         arrived += 1;

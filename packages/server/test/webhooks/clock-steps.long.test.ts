@@ -1,9 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createDatabase } from '../store/postgres/open-postgres.ts';
 import type { Body } from '../support/api-client.ts';
+import { useFolderOfTest } from '../support/folder.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { sharedPostgres } from '../support/shared-postgres.ts';
 import { type HttpReceiver, startHttp } from './receivers.ts';
@@ -36,14 +34,13 @@ async function whileTimePasses(apps: readonly WebhookApp[], isSo: () => Promise<
 describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is stepped', (engine) => {
   const isPostgres = engine === 'PostgreSQL';
   let env: Record<string, string>;
-  let folder: string;
+  const folder = useFolderOfTest();
   let receiver: HttpReceiver;
   /** The status of the next responses; 200 when there are no more. */
   let statuses: number[];
   const apps: WebhookApp[] = [];
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'mayfly-clock-'));
     const isOnPostgres = isPostgres && HAS_POSTGRES;
     env = isOnPostgres ? { MAYFLY_DATABASE_URL: await createDatabase(await sharedPostgres()) } : {};
     statuses = [];
@@ -52,11 +49,10 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is 
   afterEach(async () => {
     for (const app of apps.splice(0)) await app.stop();
     await receiver.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   async function start(): Promise<WebhookApp> {
-    const app = await startWebhookApp(env, {}, folder);
+    const app = await startWebhookApp(env, {}, folder());
     apps.push(app);
     return app;
   }

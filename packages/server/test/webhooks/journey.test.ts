@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { databasePath } from '../../src/config/config.ts';
 import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { newId } from '../../src/ids.ts';
 import type { Body } from '../support/api-client.ts';
+import { useFolder } from '../support/folder.ts';
 import { type HttpReceiver, startHttp } from './receivers.ts';
 import { bodyOf, startWebhookApp, until, verified, type WebhookApp } from './start-webhooks.ts';
 
@@ -222,8 +220,9 @@ describe('a webhook', () => {
 });
 
 describe('a stop of the server', () => {
+  const folder = useFolder();
+
   it('cuts an attempt that gets no answer; the next start makes it again at once, with the same id', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'mayfly-webhooks-'));
     let silent = true;
     const receiver = await startHttp((response) => {
       if (!silent) response.end();
@@ -233,7 +232,7 @@ describe('a stop of the server', () => {
         () => receiver.requests.length,
         (length) => length === count,
       );
-    const first = await startWebhookApp({}, {}, folder);
+    const first = await startWebhookApp({}, {}, folder());
     const webhook = await first.register(receiver.port);
     await first.mail((await first.createInbox()).address);
     await received(1);
@@ -245,7 +244,7 @@ describe('a stop of the server', () => {
     await stopping;
 
     silent = false;
-    const second = await startWebhookApp({}, {}, folder);
+    const second = await startWebhookApp({}, {}, folder());
     await received(2);
     const [delivery] = await second.untilDeliveries(webhook.id, ([one]) => one.state === 'delivered');
     // What we cut ourselves says nothing about the endpoint.
@@ -254,6 +253,5 @@ describe('a stop of the server', () => {
     expect(ids).toEqual([delivery.eventId, delivery.eventId]);
     await second.stop();
     await receiver.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 });

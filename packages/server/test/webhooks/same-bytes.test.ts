@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 import { describeOnEngines } from '../support/nodes.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
 import { startHttp } from './receivers.ts';
@@ -27,12 +25,13 @@ const MAILS = [
 ];
 
 describeOnEngines('the body of a webhook', (engine) => {
+  const dataDir = useFolder();
+
   it('has the same bytes on every attempt, whichever server makes it, and its URLs are paths', async () => {
     const database = await engine.env();
     const receiver = await startHttp();
-    const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-same-bytes-'));
     // Each is another server, at another port.
-    const start = () => startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', ...database }, {}, dataDir);
+    const start = () => startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', ...database }, {}, dataDir());
     const first = await start();
     let second: TestApp | undefined;
     try {
@@ -69,7 +68,6 @@ describeOnEngines('the body of a webhook', (engine) => {
     } finally {
       await (second ?? first).stop();
       await receiver.close();
-      rmSync(dataDir, { recursive: true });
     }
   });
 });

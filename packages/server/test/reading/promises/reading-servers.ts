@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import type { Body } from '../../support/api-client.ts';
 import { inDatabase } from '../../support/damage.ts';
+import { useFolder } from '../../support/folder.ts';
 import type { EngineUnderTest } from '../../support/nodes.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
@@ -51,7 +50,7 @@ export function useReadingServers(
   engine: EngineUnderTest,
   settings: Record<string, string> = {},
 ): ReadingServers {
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-reading-'));
+  const folder = useFolder();
   const apps: TestApp[] = [];
   let receiver: HttpReceiver;
   let url: string | undefined;
@@ -66,14 +65,13 @@ export function useReadingServers(
       MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
     };
     const env = { ...own, MAYFLY_SIGNUP_PLAN: 'unlimited', ...settings };
-    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(env, {}, join(folder, String(n))));
+    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(env, {}, join(folder(), String(n))));
   };
   const stop = async (): Promise<void> => {
     for (const app of apps.splice(0)) await app.stop();
   };
   afterAll(async () => {
     await stop();
-    rmSync(folder, { recursive: true });
     await receiver.close();
   });
   const first = () => apps[0] as TestApp;

@@ -1,37 +1,15 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Body } from '../../support/api-client.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 
 const FILE = 'a file';
 
+const TEMPLATE = readFileSync(join(import.meta.dirname, 'whole-mail.eml'), 'utf8').replaceAll('\n', '\r\n');
+
 /** A mail of which each field that a reading finds has something to find. @param id in its subject, texts and link */
-export const wholeMail = (id: string): string =>
-  [
-    'From: Shop <shop@example.org>',
-    'To: you@example.org',
-    `Subject: ${id}`,
-    'Date: Mon, 23 Nov 2026 05:00:00 +0000',
-    'MIME-Version: 1.0',
-    'Content-Type: multipart/mixed; boundary=m',
-    '',
-    '--m',
-    'Content-Type: multipart/alternative; boundary=a',
-    '',
-    '--a',
-    '',
-    `Your code is 482913. This is ${id}.`,
-    '--a',
-    'Content-Type: text/html',
-    '',
-    `<p>Your code is 482913. <a href="https://shop.example/verify?t=${id}">Verify</a> ${id}</p>`,
-    '--a--',
-    '--m',
-    'Content-Disposition: attachment; filename=a.txt',
-    '',
-    FILE,
-    '--m--',
-    '',
-  ].join('\r\n');
+export const wholeMail = (id: string): string => TEMPLATE.replaceAll('@ID@', id);
 
 /** What lists, waits and streams say of it. */
 export const summaryOf = (id: string): Body => ({

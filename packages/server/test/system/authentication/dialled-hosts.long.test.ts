@@ -1,9 +1,9 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { useFolder } from '../../support/folder.ts';
 import { compose, createSigner } from '../../support/mail/signed-mail.ts';
 import { startNameServer } from '../../support/name-server.ts';
 
@@ -23,6 +23,8 @@ const dialled = (log: string): string[] => [
 describe.skipIf(!stracing)(
   'what the check of a sender dials, by strace (skipped where it cannot run)',
   () => {
+    const folder = useFolder();
+
     test('connects only to the configured name server, whatever addresses the mail and its domain contain', async () => {
       const signer = createSigner('inviting.test');
       const web = 'https://127.0.0.1:9';
@@ -37,9 +39,8 @@ describe.skipIf(!stracing)(
         'default._bimi.inviting.test': { TXT: [`v=BIMI1; l=${web}/a.svg; a=${web}/a.pem`] },
         '_mta-sts.inviting.test': { TXT: ['v=STSv1; id=1'] },
       });
-      const folder = mkdtempSync(join(tmpdir(), 'mayfly-dialled-'));
       try {
-        const [log, file] = [join(folder, 'strace.log'), join(folder, 'mail.eml')];
+        const [log, file] = [join(folder(), 'strace.log'), join(folder(), 'mail.eml')];
         const mail = { from: 'a@inviting.test', to: 'ada@mayfly.test', subject: 'x', text: 'hello' };
         writeFileSync(
           file,
@@ -53,7 +54,6 @@ describe.skipIf(!stracing)(
         expect(dialled(readFileSync(log, 'latin1'))).toEqual([names.address]);
       } finally {
         names.close();
-        rmSync(folder, { recursive: true, force: true });
       }
     });
   },

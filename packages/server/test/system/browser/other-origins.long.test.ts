@@ -1,38 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { appOfTest, startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import { CHROMIUM, launchBrowser } from './browser.ts';
 
-/** The script of a page that tries to use the API with the development key in every way that a browser has. */
-const ATTACK = `async (api) => {
-  const results = [];
-  const attempt = async (what, init) => {
-    try {
-      const response = await fetch(api, init);
-      results.push(what + ': ' + response.status + ' ' + response.type);
-    } catch { results.push(what + ': blocked'); }
-  };
-  const authorization = 'Bearer dev';
-  for (const mode of ['cors', 'no-cors']) {
-    await attempt(mode + ' with the header', { method: 'POST', mode, headers: { authorization } });
-    await attempt(mode + ' as text', { method: 'POST', mode, body: JSON.stringify({ authorization }) });
-  }
-  await attempt('credentials', { method: 'POST', mode: 'cors', credentials: 'include', headers: { authorization } });
-  for (const enctype of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
-    const form = Object.assign(document.createElement('form'), { method: 'post', enctype, action: api, target: 'hidden' });
-    form.innerHTML = '<input name="authorization" value="Bearer dev">';
-    const frame = Object.assign(document.createElement('iframe'), { name: 'hidden' });
-    document.body.append(form, frame);
-    const loaded = new Promise((resolve) => { frame.onload = resolve; });
-    form.submit();
-    await loaded;
-    form.remove(); frame.remove();
-  }
-  navigator.sendBeacon(api, JSON.stringify({ authorization }));
-  await attempt('the own server', { method: 'GET', headers: { authorization } });
-  return results;
-}`;
+/** The script of a page of an attacker. */
+const ATTACK = readFileSync(join(import.meta.dirname, 'attack.js'), 'utf8');
 
 describe.skipIf(!CHROMIUM)('a page of another origin in a browser (skipped without Chromium)', () => {
   let page: HttpReceiver;
@@ -55,7 +30,7 @@ describe.skipIf(!CHROMIUM)('a page of another origin in a browser (skipped witho
     // The page of an attacker has no Content-Security-Policy.
     const tab = await browser.newPage({ bypassCSP: true });
     await tab.goto(origin);
-    const results: string[] = await tab.evaluate(`(${ATTACK})(${JSON.stringify(`${api}/v1/inboxes`)})`);
+    const results: string[] = await tab.evaluate(`${ATTACK}attack('${api}/v1/inboxes')`);
     await tab.close();
     return results;
   }
@@ -67,7 +42,7 @@ describe.skipIf(!CHROMIUM)('a page of another origin in a browser (skipped witho
     ['without CORS', ''],
     ['where CORS allows every origin', '*'],
   ])('creates no inbox from another site or port, %s', async (_name, origins) => {
-    const app = await startApp({ MAYFLY_DEV_KEY: 'on', MAYFLY_CORS_ORIGINS: origins });
+    const app = await appOfTest({ MAYFLY_DEV_KEY: 'on', MAYFLY_CORS_ORIGINS: origins });
     for (const origin of [`http://localhost:${port}`, `http://www.evil.example:${port}`]) {
       const results = await attack(origin, app.url);
       expect(results).toHaveLength(6);
@@ -76,17 +51,15 @@ describe.skipIf(!CHROMIUM)('a page of another origin in a browser (skipped witho
     expect(await inboxesOf(app)).toEqual([]);
     // The server was reachable.
     expect((await app.api('POST', '/v1/inboxes', { as: 'dev' })).status).toBe(201);
-    await app.stop();
   });
 
   test('creates no inbox from a page whose name was rebound to this server', async () => {
-    const app = await startApp({ MAYFLY_DEV_KEY: 'on' });
+    const app = await appOfTest({ MAYFLY_DEV_KEY: 'on' });
     const rebound = `http://rebound.evil.example:${new URL(app.url).port}`;
     const results = await attack(`${rebound}/docs`, rebound);
     expect(results.filter((result) => !/: (403 basic|401 basic|blocked)$/.test(result))).toEqual([]);
     expect(results).toContain('cors with the header: 403 basic');
     expect(await inboxesOf(app)).toEqual([]);
-    await app.stop();
   });
 
   test('and CORS: reads responses, their headers and errors where its origin is allowed, and nothing elsewhere', async () => {

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { startApp, TEST_KEY } from '../../support/start-app.ts';
+import { appOfTest, TEST_KEY } from '../../support/start-app.ts';
 import { startHttp } from '../../webhooks/receivers.ts';
 import {
   describeConsole,
@@ -91,7 +91,7 @@ describeConsole('the console of two accounts', ENV, (site) => {
       'nobody.takes.it@mayfly.test',
     );
 
-    const taking = await startApp({ MAYFLY_SINK: 'on' });
+    const taking = await appOfTest({ MAYFLY_SINK: 'on' });
     await taking.send(signUpMail('nobody.takes.it@mayfly.test'));
     const other = await site.openConsole(LOOKS[0], TEST_KEY, taking);
     await other.open('/why?address=nobody.takes.it@mayfly.test');
@@ -112,7 +112,6 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await other.page.getByRole('button', { name: 'Show all messages' }).click();
     await other.page.getByRole('link', { name: /Please confirm your address/ }).waitFor();
     expect(await search.inputValue()).toBe('');
-    await taking.stop();
   });
 
   it('keeps no key: nothing in storage, the address, or what scripts can read', async () => {

@@ -1,7 +1,7 @@
 import { Mayfly, type WaitTimeoutError } from '@mayfly/client';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
-import { startApp, TEST_KEY } from '../../support/start-app.ts';
+import { appOfTest, TEST_KEY } from '../../support/start-app.ts';
 import { describeConsole, expectAccessible, LOOKS, signUpMail } from './console.ts';
 
 describeConsole('after a failed test', {}, (site) => {
@@ -108,13 +108,12 @@ describeConsole('after a failed test', {}, (site) => {
   });
 
   it('lists the runs that have live inboxes, with all of these, however many inboxes are newer', async () => {
-    const fresh = await startApp();
+    const fresh = await appOfTest();
     await fresh.createInbox({ labels: { run: 'older', test: 'first' } });
     for (let n = 0; n < 210; n++) await fresh.createInbox({ labels: { run: 'newer', test: `${n}` } });
     const { page } = await site.show('/runs', LOOKS[0], TEST_KEY, fresh);
     await page.getByRole('link', { name: 'run=older' }).waitFor();
     await page.getByText('210 inboxes').waitFor();
-    await fresh.stop();
   });
 
   it('an inbox without conditions and with mail is not said to have what the test waits for', async () => {

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Metric, parsePrometheus } from '../../operations/prometheus.ts';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
-import { startApp, type TestApp } from '../../support/start-app.ts';
+import { useApp } from '../../support/start-app.ts';
 import { ROOT } from '../docs/code-blocks.ts';
 
 const DEPLOY = join(ROOT, 'deploy');
@@ -22,16 +22,14 @@ const namesIn = (expr: string): string[] =>
   [...expr.matchAll(/\b(?:mayfly|process)_\w+/g)].map(([name]) => name);
 
 describe('the dashboard and the alert rules in deploy/monitoring', () => {
-  let app: TestApp;
+  const app = useApp({ MAYFLY_METRICS_PORT: '0' });
   let metrics: Map<string, Metric>;
   beforeAll(async () => {
-    app = await startApp({ MAYFLY_METRICS_PORT: '0' });
     const inbox = await app.createInbox();
     await app.send({ from: 'a@example.org', to: inbox.address, subject: 'One' });
     await expect(app.send({ from: 'a@example.org', to: 'nobody@mayfly.test' })).rejects.toThrow(/550/);
     metrics = parsePrometheus(await (await fetch(app.metricsUrl ?? '')).text());
   });
-  afterAll(() => app?.stop());
 
   const metricOf = (name: string): Metric | undefined =>
     metrics.get(name) ?? metrics.get(name.replace(/_(bucket|sum|count)$/, ''));

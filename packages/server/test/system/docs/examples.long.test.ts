@@ -1,12 +1,12 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { useFolder } from '../../support/folder.ts';
 import { freePort, untilListening } from '../../support/ports.ts';
-import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { startApp, TEST_KEY, type TestApp, useApp } from '../../support/start-app.ts';
 import { ROOT } from './code-blocks.ts';
 
 const EXAMPLES = join(ROOT, 'docs/examples');
@@ -28,12 +28,10 @@ function pythonWith(...modules: string[]): string | null {
 }
 
 describe('the examples of docs/waiting.md', () => {
-  let app: TestApp;
-  beforeAll(async () => {
-    app = await startApp();
+  const app = useApp();
+  beforeAll(() => {
     process.env.API = app.url;
   });
-  afterAll(() => app.stop());
 
   const waitForMail = async (...args: [{ id: string; token: string }, object?, number?]) =>
     (await import('../../../../../docs/examples/wait-for-mail.ts')).waitForMail(...args);
@@ -57,47 +55,16 @@ describe('the examples of docs/waiting.md', () => {
     await expect(waitForMail(inbox, { subjct: 'x' })).rejects.toThrow(/400.*subjct/s);
   });
 
+  const folder = useFolder();
   const pytest = pythonWith('pytest', 'requests');
   it.skipIf(pytest === null)(
     'work in pytest (skipped without Python, pytest and requests: python3-pytest, python3-requests)',
     async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'mayfly-pytest-'));
-      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
       for (const file of ['wait_for_mail.py', 'test_login.py'])
-        cpSync(join(EXAMPLES, file), join(folder, file));
-      // A fixture of the user's test suite: it makes the application send its mail.
-      writeFileSync(
-        join(folder, 'conftest.py'),
-        [
-          'import os, smtplib, pytest',
-          'from email.message import EmailMessage',
-          '@pytest.fixture',
-          'def request_login_code():',
-          '    def send(address):',
-          '        mail = EmailMessage()',
-          '        mail["From"], mail["To"], mail["Subject"] = "app@example.org", address, "Your code"',
-          '        mail.set_content("Your code is 482910.")',
-          '        with smtplib.SMTP("127.0.0.1", int(os.environ["SMTP_PORT"])) as smtp:',
-          '            smtp.send_message(mail)',
-          '    return send',
-        ].join('\n'),
-      );
-      writeFileSync(
-        join(folder, 'test_failures.py'),
-        [
-          'import pytest',
-          'from test_login import inbox',
-          'from wait_for_mail import wait_for_mail',
-          'def test_tells_the_error(inbox):',
-          '    with pytest.raises(AssertionError, match="401.*unauthorized"):',
-          '        wait_for_mail({"id": inbox["id"], "token": "mft_wrong"})',
-          'def test_tells_why_nothing_matched(inbox):',
-          '    with pytest.raises(AssertionError, match=\'"reason": "timeout"\'):',
-          '        wait_for_mail(inbox, timeout_seconds=0, subject="confirm")',
-        ].join('\n'),
-      );
+        cpSync(join(EXAMPLES, file), join(folder(), file));
+      cpSync(join(import.meta.dirname, 'pytest'), folder(), { recursive: true });
       const child = spawn(pytest ?? '', ['-m', 'pytest', '-q', '-p', 'no:cacheprovider'], {
-        cwd: folder,
+        cwd: folder(),
         env: { ...process.env, API: app.url, KEY: TEST_KEY, SMTP_PORT: String(app.smtp.port) },
       });
       let output = '';
@@ -109,12 +76,12 @@ describe('the examples of docs/waiting.md', () => {
 });
 
 describe('the stream examples of docs/waiting.md', () => {
-  let folder: string;
+  const folder = useFolder();
   let app: TestApp;
   let port: string;
 
   const start = async () => {
-    app = await startApp({ MAYFLY_HTTP_PORT: port }, {}, folder);
+    app = await startApp({ MAYFLY_HTTP_PORT: port }, {}, folder());
   };
   const restart = async () => {
     await app.stop();
@@ -124,11 +91,9 @@ describe('the stream examples of docs/waiting.md', () => {
     app.send({ from: 'app@example.org', to, subject, text: 'Grüße, 你好' });
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'mayfly-follow-'));
     port = String(await freePort());
   });
   afterEach(() => app.stop());
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   const SUBJECTS = ['Prüfung 1', '確認 2', 'Код 3', '🦟 4'];
 
@@ -182,11 +147,7 @@ describe('the stream examples of docs/waiting.md', () => {
 });
 
 describe('the receivers of docs/webhooks.md', () => {
-  let app: TestApp;
-  beforeAll(async () => {
-    app = await startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
-  });
-  afterAll(() => app.stop());
+  const app = useApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
 
   /** Starts a receiver and sends it the event of a message. @returns the line that it printed */
   async function receivedBy(command: string, args: (port: number) => string[]): Promise<string> {

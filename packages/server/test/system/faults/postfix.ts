@@ -16,52 +16,6 @@ else if (process.getuid?.() !== 0) process.stderr.write('Skipped: Postfix can be
 /** Whether a Postfix of its own can be started here. */
 export const HAS_POSTFIX = program !== undefined && process.getuid?.() === 0;
 
-/** Postfix's defaults, except where it runs and how long it waits between two attempts. */
-const mainConfig = (folder: string, relayPort: number): string => `
-compatibility_level = 3.6
-queue_directory = ${folder}/queue
-data_directory = ${folder}/data
-command_directory = /usr/sbin
-daemon_directory = /usr/lib/postfix/sbin
-mail_owner = postfix
-setgid_group = postdrop
-inet_interfaces = loopback-only
-inet_protocols = ipv4
-myhostname = app.example.org
-mydestination =
-relayhost = [127.0.0.1]:${relayPort}
-mynetworks = 127.0.0.0/8
-smtpd_relay_restrictions = permit_mynetworks, reject
-alias_maps =
-local_recipient_maps =
-smtp_host_lookup = native
-minimal_backoff_time = 1s
-maximal_backoff_time = 1s
-queue_run_delay = 1s
-transport_retry_time = 1s
-maillog_file = ${folder}/log
-maillog_file_prefixes = ${tmpdir()}
-`;
-
-const services = (port: number): string => `
-127.0.0.1:${port} inet n - n - - smtpd
-cleanup unix n - n - 0 cleanup
-pickup unix n - n 60 1 pickup
-qmgr unix n - n 300 1 qmgr
-rewrite unix - - n - - trivial-rewrite
-bounce unix - - n - 0 bounce
-defer unix - - n - 0 bounce
-trace unix - - n - 0 bounce
-proxymap unix - - n - - proxymap
-smtp unix - - n - - smtp
-error unix - - n - - error
-retry unix - - n - - error
-anvil unix - - n - 1 anvil
-scache unix - - n - 1 scache
-tlsmgr unix - - n 1000? 1 tlsmgr
-postlog unix-dgram n - n - 1 postlogd
-`;
-
 export interface Postfix {
   /** Takes mail by SMTP from this machine, and queues it for the relay. */
   port: number;
@@ -81,8 +35,12 @@ export async function startPostfix(relayPort: number): Promise<Postfix> {
   await letOthersPass(tmpdir());
   await letOthersPass(folder);
   await chown(join(folder, 'data'), Number(owner), 0);
-  await writeFile(join(folder, 'etc/main.cf'), mainConfig(folder, relayPort));
-  await writeFile(join(folder, 'etc/master.cf'), services(port));
+  const values = { FOLDER: folder, RELAY_PORT: relayPort, PORT: port, TEMPORARY: tmpdir() };
+  for (const name of ['main.cf', 'master.cf']) {
+    let text = await readFile(join(import.meta.dirname, 'postfix', name), 'utf8');
+    for (const [key, value] of Object.entries(values)) text = text.replaceAll(`@${key}@`, String(value));
+    await writeFile(join(folder, 'etc', name), text);
+  }
   const postfix = (command: string) => run(program as string, ['-c', join(folder, 'etc'), command]);
   await postfix('start');
   await untilListening(port);

@@ -2,28 +2,26 @@ import { execFile } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { findProgramWith, reportAbsent } from '../../support/find-program.ts';
 import { useFolder } from '../../support/folder.ts';
-import { startApp, type TestApp } from '../../support/start-app.ts';
+import { useApp } from '../../support/start-app.ts';
 
 const MAYFLY = join(import.meta.dirname, '../../../bin/mayfly.js');
 const run = promisify(execFile);
 const php = await findProgramWith(['php'], ['-r', 'function_exists("mail") || exit(1);']);
 if (!php) reportAbsent('PHP', 'php-cli');
 
-let app: TestApp;
+const app = useApp({ MAYFLY_SINK: 'on' });
 const folder = useFolder();
 let sendmail: string;
 beforeAll(async () => {
-  app = await startApp({ MAYFLY_SINK: 'on' });
   // As in an image, where programs call sendmail by its path.
   sendmail = join(folder(), 'sendmail');
   const server = `MAYFLY_SMTP_PORT=${app.smtp.port}`;
   writeFileSync(sendmail, `#!/bin/sh\n${server} exec ${process.execPath} ${MAYFLY} sendmail "$@"\n`);
   chmodSync(sendmail, 0o755);
 });
-afterAll(() => app.stop());
 
 async function newest() {
   const { body } = await app.api('GET', '/v1/messages');

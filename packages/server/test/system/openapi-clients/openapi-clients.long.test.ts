@@ -3,9 +3,9 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFi
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { useFolder } from '../../support/folder.ts';
-import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { TEST_KEY, useApp } from '../../support/start-app.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../../../../', import.meta.url));
@@ -47,14 +47,12 @@ const OTHER_MEDIA_TYPES =
   /WARNING parsing POST \/v1\/inboxes\/(?:\{id\}\/messages within messages\.\s+Unsupported content type message\/rfc822|import within inboxes\.\s+Unsupported content type application\/zip)/g;
 
 describe('a client generated from openapi.json creates, waits, reads, fetches bytes and deletes:', () => {
-  let app: TestApp;
+  const app = useApp();
   const folder = useFolder();
   beforeAll(async () => {
-    app = await startApp();
     const { body } = await app.api('GET', '/openapi.json', { as: null });
     writeFileSync(join(folder(), 'openapi.json'), JSON.stringify(body));
   });
-  afterAll(() => app.stop());
 
   /** Runs a program with the URL and the key. @returns the JSON that it prints */
   async function outputOf(program: string, ...args: string[]): Promise<{ rawSize: number[] }> {
