@@ -51,7 +51,6 @@ const COPIED_PER_TURN = 1024 * 1024;
  * @param isNeeded checked in each turn; if false, the result is empty
  */
 export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
-  if (!isLarge(bytes)) return bytes;
   const copy = new Uint8Array(bytes.length);
   for (let at = 0; at < copy.length; at += COPIED_PER_TURN) {
     if (at > 0) await nextTurn();
@@ -65,9 +64,8 @@ export function buffersToGive(all: readonly Uint8Array[]): ArrayBuffer[] {
   return all.filter(isLarge).map(({ buffer }) => buffer as ArrayBuffer);
 }
 
-/** Returns a copy that the store may own and free. A large copy has a resizable buffer of its own. */
+/** Copies large bytes into a resizable buffer of their own, which the store may own and free. */
 export function copyToGive(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  if (!isLarge(bytes)) return bytes.slice() as Uint8Array<ArrayBuffer>;
   const copy = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }));
   copy.set(bytes);
   return copy;

@@ -222,6 +222,12 @@ export class IncomingMail {
   }
 }
 
+export const messageTooLarge = (limit: number): AppError =>
+  new AppError(
+    'message_too_large',
+    `The message is larger than ${limit} bytes, the limit of the plan of the inbox's account. Send a smaller one.`,
+  );
+
 const interrupted = (): Error => new Error('The sender closed the connection before the end of the message.');
 
 const tooSlow = (): AppError =>
@@ -233,11 +239,10 @@ const tooSlow = (): AppError =>
 
 /**
  * Reads a message. On failure the stream is not destroyed, so that a response can be sent.
- * @throws `tooLarge()`; AppError `unavailable` if the message arrives too slowly while others wait for memory
+ * @throws AppError `message_too_large`; `unavailable` if it arrives too slowly while others wait for memory
  */
 export async function readMessage(
   stream: Readable,
-  tooLarge: (maxBytes: number) => Error,
   options: Omit<IncomingMailOptions, 'revoke'>,
 ): Promise<IncomingMail> {
   const stopped = Promise.withResolvers<never>();
@@ -253,7 +258,7 @@ export async function readMessage(
   const next = () => Promise.race([pieces.next(), stopped.promise]);
   try {
     for (let piece = await next(); !piece.done; piece = await next()) {
-      if (mail.length + piece.value.length > options.maxBytes) throw tooLarge(options.maxBytes);
+      if (mail.length + piece.value.length > options.maxBytes) throw messageTooLarge(options.maxBytes);
       const granted = mail.append(piece.value);
       if (granted && stream.destroyed) throw interrupted();
       await Promise.race([granted, stopped.promise]);

@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import type { TrailEvent } from '../mail/trail.ts';
 import { type ByteBudget, readMessage, TRACE_HEADROOM_BYTES } from './incoming-mail.ts';
-import { messageTooLarge, type ReceivedMail, type Receiver } from './receiver.ts';
+import type { ReceivedMail, Receiver } from './receiver.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 interface Incoming {
@@ -45,7 +45,7 @@ async function readAndStore<T>(
 ): Promise<T> {
   const begun = { event: begin, at: clock.now() };
   const source = sourceKey(remoteAddress);
-  const mail = await readMessage(stream, messageTooLarge, { budget, source, maxBytes });
+  const mail = await readMessage(stream, { budget, source, maxBytes });
   try {
     if (mail.length === 0) throw emptyMessage();
     const trail = [begun, { event: 'end-of-data' as const, at: clock.now() }];

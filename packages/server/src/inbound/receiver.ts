@@ -23,7 +23,7 @@ import {
   type Refusal,
 } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
-import { TRACE_HEADROOM_BYTES } from './incoming-mail.ts';
+import { messageTooLarge, TRACE_HEADROOM_BYTES } from './incoming-mail.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 const KNOWN_INBOXES = 1_000;
@@ -348,12 +348,6 @@ const inboxFull = (): AppError =>
   new AppError(
     'inbox_full',
     'The inbox holds as many messages as the plan of its account allows. Delete some, or all with DELETE /v1/inboxes/{id}/messages.',
-  );
-
-export const messageTooLarge = (limit: number): AppError =>
-  new AppError(
-    'message_too_large',
-    `The message is larger than ${limit} bytes, the limit of the plan of the inbox's account. Send a smaller one.`,
   );
 
 /** A HELO name may contain anything; in a header it must not end the line or open a comment. */

@@ -114,14 +114,6 @@ const BY_ERROR: Partial<Record<ErrorCode, Reply>> = {
 export const replyForError = (error: unknown): Reply | undefined =>
   error instanceof AppError ? BY_ERROR[error.code] : undefined;
 
-export interface MailCommand {
-  /** '' is the null reverse-path. */
-  mailFrom: string;
-  /** The SIZE parameter (RFC 1870 section 3), or 0. */
-  declaredBytes: number;
-  smtputf8: boolean;
-}
-
 /** The part after MAIL FROM: or RCPT TO:. `path` has no angle brackets and no source route. */
 interface Argument {
   path: string;
@@ -161,8 +153,11 @@ function parameterProblem(parameters: Argument['parameters'], allowsAuth: boolea
   return typeof parameters.get('SMTPUTF8') === 'string' ? REPLIES.badSmtputf8 : undefined;
 }
 
-/** Parses a MAIL command (RFC 5321 section 4.1.1.2). @param allowsAuth whether AUTH was offered or used */
-export function readMail(line: string, allowsAuth = false): MailCommand | Reply {
+/**
+ * Parses a MAIL command (RFC 5321 section 4.1.1.2). @param allowsAuth whether AUTH was offered or used
+ * @returns `mailFrom` is '' for the null reverse-path, `declaredBytes` the SIZE parameter (RFC 1870 section 3) or 0
+ */
+export function readMail(line: string, allowsAuth = false) {
   const text = /^MAIL +FROM: *(.*)$/is.exec(line)?.[1];
   const argument = readArgument(text, REPLIES.mailSyntax, REPLIES.badSender);
   if ('code' in argument) return argument;

@@ -385,9 +385,7 @@ export class ConnectionServer<C extends ServedConnection> {
   }
 }
 
-export interface SmtpServerDeps extends Omit<SessionContext, 'config' | 'limits' | 'visits'> {
-  limits?: Partial<SmtpLimits>;
-}
+type SmtpServerDeps = Omit<SessionContext, 'config' | 'limits' | 'visits'> & { limits?: Partial<SmtpLimits> };
 
 export function createSmtpServer(config: Config, deps: SmtpServerDeps) {
   const server = new ConnectionServer<Connection>('SMTP', config, deps);

@@ -100,8 +100,6 @@ export class Session {
   readonly #context: SessionContext;
   readonly #transport: Transport;
   readonly #offersStartTls: boolean;
-  /** Whether AUTH is offered without TLS: only on loopback or if configured, to protect the password. */
-  readonly #offersPlainAuth: boolean;
   readonly #lines: LineReader;
   readonly #trail: SessionTrail;
   readonly #reports: SessionReports;
@@ -127,15 +125,13 @@ export class Session {
   #hasTrace = false;
 
   constructor(context: SessionContext, transport: Transport, startTls: boolean) {
-    const { clock, config, limits } = context;
-    const { remoteAddress, connectedAt } = transport;
+    const { clock, limits } = context;
     this.#context = context;
     this.#transport = transport;
     this.#offersStartTls = startTls;
-    this.#offersPlainAuth = config.smtpAuthPlaintext === 'on' || isLoopback(remoteAddress);
     this.commandAt = clock.monotonic();
     this.#lines = new LineReader(limits);
-    this.#trail = new SessionTrail(clock, connectedAt);
+    this.#trail = new SessionTrail(clock, transport.connectedAt);
     this.#reports = new SessionReports(transport, context);
   }
 
@@ -317,8 +313,11 @@ export class Session {
     return { code: 250, enhanced: '', text: `SIZE ${maxMessageBytes}` };
   }
 
+  /** Without TLS, AUTH is offered only on loopback or if configured, to protect the password. */
   get #offersAuth(): boolean {
-    return this.#context.config.smtpAuth !== 'off' && (this.#isEncrypted || this.#offersPlainAuth);
+    const { smtpAuth, smtpAuthPlaintext } = this.#context.config;
+    if (smtpAuth === 'off') return false;
+    return this.#isEncrypted || smtpAuthPlaintext === 'on' || isLoopback(this.#transport.remoteAddress);
   }
 
   #mailFrom(line: string): Reply {

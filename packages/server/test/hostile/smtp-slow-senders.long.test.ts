@@ -90,13 +90,12 @@ describe('a source address', () => {
 
 describe('an upload over HTTP', () => {
   const LARGEST = 50 * MIB;
-  const tooLarge = () => new Error('too large');
 
   it('that is too slow ends as unavailable when an SMTP mail waits for its memory', async () => {
     const clock = new FakeClock();
     const budget = new ByteBudget({ capacity: 64 * MIB, largest: LARGEST, clock });
     const stream = new Readable({ read: () => undefined });
-    const upload = readMessage(stream, tooLarge, { maxBytes: LARGEST, budget, source: '192.0.2.1' });
+    const upload = readMessage(stream, { maxBytes: LARGEST, budget, source: '192.0.2.1' });
     const refused = expect(upload).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining('too slowly'),

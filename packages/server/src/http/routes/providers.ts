@@ -5,7 +5,6 @@ import { plainAddress, sourceKey } from '../../connection-limiter.ts';
 import { AppError } from '../../errors.ts';
 import { readMessage } from '../../inbound/incoming-mail.ts';
 import { Disconnected, mailroomOf, toRefused } from '../../inbound/mailroom.ts';
-import { messageTooLarge } from '../../inbound/receiver.ts';
 import { findSettings } from '../../providers/settings.ts';
 import { callerOf } from '../access/guard.ts';
 import { admitTranslated, sendTranslated } from '../access/translated.ts';
@@ -113,7 +112,7 @@ async function respond(
   const maxBytes = deps.plans.named(account.plan).maxMessageBytes;
   const stream = bodyOf(request);
   const limits = { budget: deps.budget, source: sourceKey(remoteAddress), maxBytes };
-  const read = stream && (await readMessage(stream, messageTooLarge, limits));
+  const read = stream && (await readMessage(stream, limits));
   try {
     const made = await found.route.answer({
       method: request.method,
