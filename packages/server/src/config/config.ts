@@ -4,10 +4,10 @@ import { createPlans } from '../accounts/plans.ts';
 import { isLoopback } from '../connection-limiter.ts';
 import { messageOf } from '../errors.ts';
 import { nearest, quoted } from '../text/nearest.ts';
-import { DEV_DEFAULTS, SETTINGS, type Setting, SettingError, variableOf } from './settings.ts';
+import { DEV_DEFAULTS, SETTINGS, type Setting, variableOf } from './settings.ts';
 
 type Key = keyof typeof SETTINGS;
-export type Config = { [K in Key]: ReturnType<(typeof SETTINGS)[K]['parse']> };
+export type Config = { [K in Key]: Exclude<ReturnType<(typeof SETTINGS)[K]['parse']>, undefined> };
 
 export type Environment = Record<string, string | undefined>;
 
@@ -123,16 +123,18 @@ function readSetting<K extends Key>(
       return undefined;
     }
   }
+  let reason = '';
   try {
-    return setting.parse(text) as Config[K];
+    const value = setting.parse(text);
+    if (value !== undefined) return value as Config[K];
   } catch (error) {
-    const reason = error instanceof SettingError ? ` ${error.message}` : '';
-    const what = setting.secret
-      ? 'has a value that is not valid; it is secret and not shown here'
-      : `is ${quoted(text)}, which is not valid`;
-    problems.push(`${where} ${what}.${reason} Use ${setting.allowed}.`);
-    return undefined;
+    reason = ` ${messageOf(error)}`.replace(/[^.!?]$/, '$&.');
   }
+  const what = setting.secret
+    ? 'has a value that is not valid; it is secret and not shown here'
+    : `is ${quoted(text)}, which is not valid`;
+  problems.push(`${where} ${what}.${reason} Use ${setting.allowed}.`);
+  return undefined;
 }
 
 /** Checks settings against each other; invalid ones are undefined. */

@@ -47,11 +47,7 @@ const FULFILLED = [
 /** Converts `user:password …` to an API key: the first password, if it has the form of a key. */
 const password: Translate = (text) => {
   const [, key = ''] = /^[^:\s]+:(\S+)/.exec(text) ?? [];
-  try {
-    return { ...CLOSED, MAYFLY_API_KEY: chosenKey(key) };
-  } catch {
-    return undefined;
-  }
+  return chosenKey(key) === undefined ? undefined : { ...CLOSED, MAYFLY_API_KEY: key };
 };
 
 const CLOSED = { MAYFLY_DEV_KEY: 'off' };

@@ -1,6 +1,5 @@
 import ipaddr from 'ipaddr.js';
 import { parsePlans } from '../accounts/plans.ts';
-import { messageOf } from '../errors.ts';
 import { hasValidChecksum } from '../ids.ts';
 import { LOG_LEVELS } from '../log.ts';
 import { type HostPort, splitPort } from '../text/host-port.ts';
@@ -15,13 +14,11 @@ export interface Setting<T = unknown> {
   allowed: string;
   sentence: string;
   secret?: true;
-  /** @throws SettingError to show its message before `allowed`. Of any other Error, only `allowed` is shown. */
-  parse(text: string): T;
+  /** @returns undefined if the value is not allowed @throws Error with the reason, to show it before `allowed` */
+  parse(text: string): T | undefined;
 }
 
-/** An error whose message, in whole sentences, is shown to the operator. */
-export class SettingError extends Error {}
-
+type Parse<T> = Setting<T>['parse'];
 type Kind<T> = Pick<Setting<T>, 'allowed' | 'parse'>;
 
 /** A host name in lower case (RFC 1123 section 2.1). */
@@ -32,45 +29,38 @@ export const HOSTNAME =
 const MIN_CHOSEN_KEY_LETTERS = 20;
 
 const orNone =
-  <T>(parse: (text: string) => T) =>
-  (text: string): T | null =>
+  <T>(parse: Parse<T>): Parse<T | null> =>
+  (text) =>
     text === '' ? null : parse(text);
 
 const oneOf = <T extends string>(...values: readonly T[]): Kind<T> => ({
   allowed: `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`,
-  parse(text) {
-    const found = values.find((value) => value === text);
-    if (!found) throw new Error('not one of them');
-    return found;
-  },
+  parse: (text) => values.find((value) => value === text),
 });
 
 const requiring =
-  (isValid: (text: string) => boolean) =>
-  (text: string): string => {
-    if (!isValid(text)) throw new Error('not valid');
-    return text;
-  };
+  (isValid: (text: string) => boolean): Parse<string> =>
+  (text) =>
+    isValid(text) ? text : undefined;
 
 const ON_OR_OFF = oneOf('on', 'off');
 const ON = { fallback: 'on', ...ON_OR_OFF };
 const OFF = { fallback: 'off', ...ON_OR_OFF };
 
 const listOf =
-  <T>(parse: (text: string) => T) =>
-  (text: string): T[] => {
+  <T>(parse: Parse<T>): Parse<T[]> =>
+  (text) => {
     const words = text.split(',').map((word) => word.trim());
-    const list = words.filter(Boolean).map(parse);
-    if (list.length === 0) throw new Error('an empty list');
-    return list;
+    const given = words.filter(Boolean).map(parse);
+    const valid = given.filter((one) => one !== undefined);
+    return valid.length > 0 && valid.length === given.length ? valid : undefined;
   };
 
 const wholeNumber =
-  (least: number, most: number) =>
-  (text: string): number => {
+  (least: number, most: number): Parse<number> =>
+  (text) => {
     const value = Number(text);
-    if (!/^\d{1,9}$/.test(text) || value < least || value > most) throw new Error('not a number in range');
-    return value;
+    return /^\d{1,9}$/.test(text) && value >= least && value <= most ? value : undefined;
   };
 
 const PORT: Kind<number> = {
@@ -90,7 +80,7 @@ const CONNECTIONS: Kind<number> = {
 
 const hostname = requiring((text) => HOSTNAME.test(text));
 
-const host = (text: string): string => (ipaddr.isValid(text) ? text : hostname(text));
+const host: Parse<string> = (text) => (ipaddr.isValid(text) ? text : hostname(text));
 
 const OWN_HOST = {
   fallback: '127.0.0.1',
@@ -99,50 +89,48 @@ const OWN_HOST = {
 };
 
 /** A name server in the form of `node:dns`: an address, or one with a port (IPv6 then in brackets). */
-function nameServer(text: string): string {
+function nameServer(text: string): string | undefined {
   const { host, port = '53' } = splitPort(text) ?? { host: text };
   const isV6 = text.startsWith('[') || host.includes(':');
   const isValid = isV6 ? ipaddr.IPv6.isValid(host) : ipaddr.IPv4.isValidFourPartDecimal(host);
-  if (!isValid || PORT.parse(port) === 0) throw new Error('not a name server');
-  return text;
+  return isValid && PORT.parse(port) ? text : undefined;
 }
 
-function hostPort(text: string): HostPort {
-  const { host: name = '', port = '0' } = splitPort(text) ?? {};
-  if (PORT.parse(port) === 0) throw new Error('not a host with a port');
-  return { host: host(name), port: Number(port) };
+function hostPort(text: string): HostPort | undefined {
+  const given = splitPort(text);
+  const [name, port] = [host(given?.host ?? ''), PORT.parse(given?.port ?? '')];
+  return name && port ? { host: name, port } : undefined;
 }
 
 const NETWORKS: Kind<Cidr[]> = {
   allowed: 'networks in CIDR notation, separated by commas, or nothing',
-  parse: (text) => explained(() => parseCidrs(text)),
+  parse: parseCidrs,
 };
 
 const postgresUrl = requiring((text) => {
-  const { protocol, hostname } = new URL(text);
+  const { protocol = '', hostname = '' } = URL.parse(text) ?? {};
   return /^postgres(ql)?:$/.test(protocol) && hostname !== '';
 });
 
 /** @returns the URL without a trailing slash */
-function baseUrl(text: string): string {
-  const url = new URL(text);
-  if (!/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
-    throw new Error('not a base');
+function baseUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) return undefined;
   return url.href.replace(/\/+$/, '');
 }
 
 /** The serialization of an origin, as browsers send it (HTML standard, "origin"). */
 function origin(text: string): string {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):\/\/[^/?#@*\s]+$/.exec(text) ?? [];
-  const parsed = URL.canParse(text) ? new URL(text) : null;
+  const parsed = URL.parse(text);
   const isWeb = parsed !== null && /^https?:$/.test(parsed.protocol);
   // Browser extensions and web views have schemes other than http and https.
   if (scheme !== '' && (!isWeb || parsed.origin === text)) return text;
   const hint = isWeb && !text.includes('*') ? ` Did you mean "${parsed.origin}"?` : '';
-  throw new SettingError(`${quoted(text)} is not an origin.${hint}`);
+  throw new Error(`${quoted(text)} is not an origin.${hint}`);
 }
 
-function corsOrigins(text: string): string[] {
+function corsOrigins(text: string): string[] | undefined {
   if (text === '' || text === '*') return text === '' ? [] : ['*'];
   return listOf(origin)(text);
 }
@@ -159,16 +147,6 @@ export const chosenKey = requiring(
     !text.startsWith('mft_') &&
     hasValidChecksum(text),
 );
-
-/** Converts errors of a parser to SettingErrors, so that their messages are shown. */
-function explained<T>(parse: () => T): T {
-  try {
-    return parse();
-  } catch (cause) {
-    const reason = messageOf(cause);
-    throw new SettingError(/[.!?]$/.test(reason) ? reason : `${reason}.`, { cause });
-  }
-}
 
 /** All settings, in the order of the documentation. {@link variableOf} gives the names of their variables. */
 export const SETTINGS = {
@@ -379,7 +357,7 @@ export const SETTINGS = {
     fallback: '{}',
     allowed: 'a JSON object of plan names and their limits, null for no limit; see docs/accounts.md',
     sentence: 'Plans in addition to free, developer and unlimited, or other limits of these three.',
-    parse: (text: string) => explained(() => parsePlans(text)),
+    parse: parsePlans,
   },
   signupPlan: {
     allowed: 'the name of a plan, or nothing to switch sign-up off',
