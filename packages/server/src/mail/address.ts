@@ -2,13 +2,10 @@ import { isAscii } from 'node:buffer';
 import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 
-/** RFC 5321 section 4.5.3.1.1, octets. */
+/** RFC 5321 section 4.5.3.1 and RFC 1035 section 2.3.4. A path of 256 octets includes two angle brackets. */
 const MAX_LOCAL_OCTETS = 64;
-/** RFC 5321 section 4.5.3.1.2, octets. */
 const MAX_DOMAIN_OCTETS = 255;
-/** Octets. RFC 5321 section 4.5.3.1.3 allows 256 for a path, and a path includes two angle brackets. */
 const MAX_ADDRESS_OCTETS = 254;
-/** RFC 1035 section 2.3.4, octets. */
 const MAX_LABEL_OCTETS = 63;
 
 export interface ParsedAddress {
@@ -102,10 +99,8 @@ const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set(
 const CHOSEN = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
 /** Accepts 1 to 64 of the characters `a-z 0-9 . _ -`. No dot may be first, last or next to another dot. */
-export function isChosenLocalPart(localPart: string): boolean {
-  return localPart.length <= MAX_LOCAL_OCTETS && CHOSEN.test(localPart);
-}
+export const isChosenLocalPart = (localPart: string): boolean =>
+  localPart.length <= MAX_LOCAL_OCTETS && CHOSEN.test(localPart);
 
-export function isReservedLocalPart(localPart: string): boolean {
-  return RESERVED_LOCAL_PARTS.has(localPart.toLowerCase());
-}
+export const isReservedLocalPart = (localPart: string): boolean =>
+  RESERVED_LOCAL_PARTS.has(localPart.toLowerCase());

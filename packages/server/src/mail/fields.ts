@@ -1,5 +1,5 @@
+import type { MailAddress, MailHeader } from '@mayfly/client/contract';
 import { cut, MAX_ID, MAX_MAILBOX_CHARACTERS, MAX_MAILBOXES } from './limits.ts';
-import type { MailAddress, MailHeader } from './mail.ts';
 import { parseAddressList } from './mime/address-list.ts';
 import { oneLine } from './mime/clean.ts';
 import { parseDate } from './mime/date.ts';

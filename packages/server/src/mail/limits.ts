@@ -1,7 +1,6 @@
 /*
  * Limits in characters (UTF-16 code units). Longer values are cut, but `headers` and the raw source have them
- * in full. Summaries have the lowest limits, because lists return up to 200 of them, and streams and webhooks
- * contain them. A test compares these limits with `packages/client/src/contract`.
+ * in full. A test compares these limits with `packages/client/src/contract`.
  */
 
 /** A header line has at most 998 octets (RFC 5322 section 2.1.1). */

@@ -3,15 +3,6 @@ import type { PartIndex } from './mime/part-index.ts';
 
 /* Stored as JSON without ids, times or URLs, so that several inboxes can share one stored mail. */
 
-export type {
-  InnerMessage,
-  MailAddress,
-  MailCode,
-  MailHeader,
-  MailImage,
-  MailLink,
-} from '@mayfly/client/contract';
-
 export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 
 type Contained = 'from' | 'to' | 'cc' | 'subject' | 'preview' | 'attachmentCount' | 'inlineCount' | 'codes';

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { InnerMessage } from '@mayfly/client/contract';
 import { messageOf } from '../errors.ts';
 import { asBuffer, freeIfLarge } from '../memory.ts';
 import { isInline, joinTexts, readPartRoles } from './bodies.ts';
@@ -16,7 +17,7 @@ import {
   MAX_PREVIEW,
   MAX_SUBJECT,
 } from './limits.ts';
-import { type InnerMessage, type MailAttachment, NO_CONTENT, type ParsedMail } from './mail.ts';
+import { type MailAttachment, NO_CONTENT, type ParsedMail } from './mail.ts';
 import { charsetOf, decodeAs, forgetUnknownCharsets } from './mime/charset.ts';
 import { clean, cleanFilename, foldBlanks, oneLine } from './mime/clean.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';

@@ -8,7 +8,7 @@ import { routesOf } from '../http/route.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import { headersAt } from '../mail/fields.ts';
-import type { MailHeader, MailSummary } from '../mail/mail.ts';
+import type { MailSummary } from '../mail/mail.ts';
 import { parseDate } from '../mail/mime/date.ts';
 import type { TrailEvent } from '../mail/trail.ts';
 import type { OutgoingRecord } from '../outgoing/sql.ts';
@@ -208,8 +208,7 @@ function earlierAttempt({ at, reply, fault, remoteAddress }: Refusal): Draft {
 }
 
 function headerEvents({ content, trail }: FullMessageRecord, arrived: number): Draft[] {
-  const named = (name: string): MailHeader[] =>
-    content.headers.filter((header) => header.name.toLowerCase() === name);
+  const named = (name: string) => content.headers.filter((header) => header.name.toLowerCase() === name);
   let before: number | null = null;
   const eventOf = (kind: Pick<Draft, 'event' | 'clock'>, text: string, time: string): Draft => {
     const date = parseDate(time);

@@ -1,5 +1,4 @@
-import type { Reply } from '@mayfly/client/contract';
-import type { MailAddress } from '../mail/mail.ts';
+import type { MailAddress, Reply } from '@mayfly/client/contract';
 import { formatDate } from '../mail/mime/date.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 

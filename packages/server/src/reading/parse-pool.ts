@@ -45,7 +45,6 @@ type Job = JobRequest & PromiseWithResolvers<TaskResult | Failure> & { isSettled
 
 /** Round robin over accounts, so that an account waits for at most one item of each other account. */
 export class Turns<T extends { readonly flow: Flow }> {
-  /** Accounts, and the inboxes of each account, in the order of their turns. */
   readonly #accounts = new Map<string, Map<string, Set<T>>>();
 
   add(item: T): void {
@@ -76,19 +75,36 @@ export class Turns<T extends { readonly flow: Flow }> {
   }
 }
 
-interface Thread {
+class Thread {
   readonly worker: Worker;
-  readonly jobs: Job[];
-  readonly outbox: Job[];
+  readonly jobs: Job[] = [];
+  readonly outbox: Job[] = [];
   /** Resolves when all earlier jobs are posted, which takes time because their inputs are loaded first. */
-  posted: Promise<void>;
-  results: number;
-  readonly begun: WorkerData['begun'];
+  posted = Promise.resolve();
+  results = 0;
   /** The current job is slow. The worker receives no new jobs until it has finished all of its jobs. */
-  isSlow: boolean;
+  isSlow = false;
   /** The current job at the last check, and the time when it was first seen (monotonic milliseconds). */
   watched: Job | undefined;
-  since: number;
+  since = systemClock.monotonic();
+  readonly #begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
+  constructor(entry: URL, maxOldGenerationSizeMb: number) {
+    this.worker = new Worker(entry, {
+      name: 'parser',
+      workerData: { begun: this.#begun } satisfies WorkerData,
+      resourceLimits: { maxOldGenerationSizeMb, maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
+    });
+  }
+
+  /** Number of jobs that the worker has begun since it started. */
+  get begun(): number {
+    return Atomics.load(this.#begun, 0);
+  }
+
+  get current(): Job | undefined {
+    return this.jobs[this.begun - this.results - 1];
+  }
 }
 
 export interface PoolLimits {
@@ -206,26 +222,8 @@ export class ParsePool {
   }
 
   #start(): Thread {
-    const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-    const worker = new Worker(this.#entry, {
-      name: 'parser',
-      workerData: { begun } satisfies WorkerData,
-      resourceLimits: {
-        maxOldGenerationSizeMb: this.#limits.heapMb,
-        maxYoungGenerationSizeMb: YOUNG_HEAP_MB,
-      },
-    });
-    const thread: Thread = {
-      worker,
-      jobs: [],
-      outbox: [],
-      posted: Promise.resolve(),
-      results: 0,
-      begun,
-      isSlow: false,
-      watched: undefined,
-      since: systemClock.monotonic(),
-    };
+    const thread = new Thread(this.#entry, this.#limits.heapMb);
+    const { worker } = thread;
     let failure: Failure = 'crash';
     worker.on('message', (results: FromWorker) => this.#receive(thread, results));
     // The results that the worker sent before the error arrive before this event.
@@ -274,7 +272,7 @@ export class ParsePool {
 
   #check(thread: Thread): void {
     const { warm, slowMs, timeLimitMs, idleMs } = this.#limits;
-    const current = thread.jobs[begunOf(thread) - 1];
+    const { current } = thread;
     const now = systemClock.monotonic();
     const elapsed = now - thread.since;
     if (thread.jobs.length === 0) {
@@ -295,8 +293,8 @@ export class ParsePool {
     if (!this.#threads.delete(thread)) return;
     void thread.worker.terminate();
     // If no job was begun, the first one fails: otherwise, a broken worker would repeat all jobs forever.
-    settle(thread.jobs[Math.max(0, begunOf(thread) - 1)], failure);
-    if (Atomics.load(thread.begun, 0) > 0) this.warmUp();
+    settle(thread.current ?? thread.jobs[0], failure);
+    if (thread.begun > 0) this.warmUp();
     // Another worker may already run the jobs of a slow worker. The first result of a job counts.
     this.#requeue(thread.jobs);
   }
@@ -321,8 +319,6 @@ function fail(job: Job, error: unknown): void {
   job.isSettled = true;
   job.reject(error);
 }
-
-const begunOf = ({ results, begun }: Thread): number => Atomics.load(begun, 0) - results;
 
 /** Returns bytes that may be transferred to a worker; an empty array if the job has already ended. */
 async function inputOf(job: Job): Promise<Uint8Array> {

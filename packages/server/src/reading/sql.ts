@@ -187,10 +187,8 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
   const deleted = await tx.all<{ seq: number }>(
     sql`delete from sources where seq ${anyOf(unused)} and size <= ${SMALL_BYTES} returning seq`,
   );
-  await removeReadings(
-    tx,
-    deleted.map(({ seq }) => seq),
-  );
+  const seqs = deleted.map(({ seq }) => seq);
+  await removeReadings(tx, seqs);
   if (deleted.length === unused.length) return;
   await tx.run(
     sql`insert into parked_sources (source_seq) select seq from sources where seq ${anyOf(unused)}`,
@@ -232,10 +230,8 @@ async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
     sql`select seq from sources where seq ${anyOf(sources)} order by seq ${KEEP}`,
   );
   const there = new Set(kept.map(({ seq }) => seq));
-  await addReadings(
-    tx,
-    readings.filter(({ source }) => there.has(source)),
-  );
+  const wanted = readings.filter(({ source }) => there.has(source));
+  await addReadings(tx, wanted);
   // Only for sources that the query found: one that was committed later has no parsed content yet.
   return endUnread(tx, [...there]);
 }

@@ -1,5 +1,5 @@
+import type { MailLink } from '@mayfly/client/contract';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { MailLink } from '../../src/mail/mail.ts';
 import type { Refusal } from '../../src/refusals/sql.ts';
 import { type Body, startHttp, type TestInbox, type TestMail, useHttp } from '../http/start-http.ts';
 

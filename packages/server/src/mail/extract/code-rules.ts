@@ -61,7 +61,8 @@ export interface Setting {
 
 export function settingOf(text: string, candidate: Candidate): Setting {
   const { start, end } = candidate;
-  const alone = isAlone(text, start, end);
+  const [lineStart, lineEnd] = lineRange(text, candidate);
+  const alone = !/[\p{L}\p{N}]/u.test(text.slice(lineStart, start) + text.slice(end, lineEnd));
   const wide = text.slice(Math.max(0, start - REACH), start);
   const following = text.slice(end, end + REACH / 2);
   const sentence = (alone ? wide.trimEnd() : wide).split(SENTENCE_END).at(-1) ?? '';
@@ -75,11 +76,9 @@ export function settingOf(text: string, candidate: Candidate): Setting {
   };
 }
 
-function isAlone(text: string, start: number, end: number): boolean {
-  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
+export function lineRange(text: string, { start, end }: Candidate): [start: number, end: number] {
   const lineEnd = text.indexOf('\n', end);
-  const line = text.slice(lineStart, start) + text.slice(end, lineEnd < 0 ? text.length : lineEnd);
-  return !/[\p{L}\p{N}]/u.test(line);
+  return [text.lastIndexOf('\n', start - 1) + 1, lineEnd < 0 ? text.length : lineEnd];
 }
 
 const wordsOf = (text: string): string[] => text.match(WORD) ?? [];

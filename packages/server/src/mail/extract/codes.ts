@@ -1,4 +1,4 @@
-import type { MailCode, MailImage } from '../mail.ts';
+import type { MailCode, MailImage } from '@mayfly/client/contract';
 import { foldBlanks, INVISIBLE } from '../mime/clean.ts';
 import { type Candidate, candidatesOf } from './code-candidates.ts';
 import * as phrases from './code-phrases.ts';
@@ -7,6 +7,7 @@ import {
   hasWord,
   isEnteredInSigns,
   judge,
+  lineRange,
   type MailFacts,
   type Setting,
   saysCode,
@@ -40,11 +41,9 @@ const NOT_TYPED = new RegExp(
 );
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
 
-function isInSource(text: string, { start, end }: Candidate): boolean {
-  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
-  const lineEnd = text.indexOf('\n', end);
-  const length = (lineEnd < 0 ? text.length : lineEnd) - lineStart;
-  return length <= MAX_SOURCE_LINE && phrases.SOURCE_LINE.test(text.slice(lineStart, lineStart + length));
+function isInSource(text: string, candidate: Candidate): boolean {
+  const [start, end] = lineRange(text, candidate);
+  return end - start <= MAX_SOURCE_LINE && phrases.SOURCE_LINE.test(text.slice(start, end));
 }
 
 function contextOf(text: string, { start, end }: Candidate): string {

@@ -1,10 +1,9 @@
+import type { MailImage } from '@mayfly/client/contract';
 import { cut, MAX_HTML_TEXT, MAX_IMAGE_TEXT, MAX_IMAGES } from '../limits.ts';
-import type { MailImage } from '../mail.ts';
 import { clean, foldBlanks, oneLine, withoutInvisible } from '../mime/clean.ts';
 import { TagReader } from './tag-reader.ts';
 
 const MAX_ANCHOR_TEXT = 500;
-
 const MAX_ANCHORS = 2_000;
 
 export interface HtmlAnchor {

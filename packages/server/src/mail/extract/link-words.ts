@@ -1,4 +1,4 @@
-import type { MailLink } from '../mail.ts';
+import type { MailLink } from '@mayfly/client/contract';
 import TEXT_PATTERNS from './link-words.json' with { type: 'json' };
 
 /* `link-words.json` lists words of link texts by purpose and language (ISO 639-1). */

@@ -1,4 +1,4 @@
-import type { MailLink } from '../mail.ts';
+import type { MailLink } from '@mayfly/client/contract';
 import { INVISIBLE, withoutInvisible } from '../mime/clean.ts';
 import type { HtmlReading } from './html.ts';
 import * as linkWords from './link-words.ts';

@@ -6,7 +6,6 @@ import type { Part } from '../mime/parts.ts';
 import type { Case, LintedMail } from './finding.ts';
 import { shortened } from './page-places.ts';
 
-/** Gmail hides the rest of a longer message behind a link. */
 const CLIPPED_BYTES = 102 * 1024;
 const MIN_WORDS = 20;
 const MIN_SHARED = 0.2;

@@ -1,5 +1,6 @@
+import type { MailLink } from '@mayfly/client/contract';
 import { LRUCache } from 'lru-cache';
-import type { MailContent, MailLink } from '../mail.ts';
+import type { MailContent } from '../mail.ts';
 import { changePieces, withoutInvisible } from '../mime/clean.ts';
 
 const WHITE_SPACE = /[^\S ]\s*| \s+/g;

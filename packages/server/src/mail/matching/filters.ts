@@ -1,4 +1,5 @@
-import type { MailAddress, MailLink, MailSummary } from '../mail.ts';
+import type { MailAddress, MailLink } from '@mayfly/client/contract';
+import type { MailSummary } from '../mail.ts';
 import { withoutInvisible } from '../mime/clean.ts';
 import { type ComparedContent, fold, type LinkFilter } from './compared-content.ts';
 

@@ -125,7 +125,6 @@ function inboxAddressOf(path: string): string {
   return parsed ? inboxAddress(parsed) : path.toLowerCase();
 }
 
-/** A recipient of a mail. */
 export interface Found {
   /** Epoch milliseconds. */
   at: number;

@@ -1,5 +1,5 @@
+import type { MailAddress } from '@mayfly/client/contract';
 import { cut, MAX_MAILBOX_ADDRESS, MAX_MAILBOX_NAME, MAX_MAILBOXES } from '../limits.ts';
-import type { MailAddress } from '../mail.ts';
 import { oneLine } from './clean.ts';
 import { Enclosures } from './enclosures.ts';
 import { decodeHeaderText } from './encoded-words.ts';

@@ -24,10 +24,7 @@ const PIECE_BYTES = 64 * 1024;
 /** If a mail has several signatures, the first word of this list that one of them has is the result. */
 const BEST_FIRST = ['pass', 'temperror', 'fail', 'policy', 'permerror', 'neutral', 'none'];
 
-interface Host {
-  result: string;
-  domain: string;
-}
+type Host = Awaited<ReturnType<typeof checkHost>>;
 
 interface Signatures {
   result: string;
@@ -61,7 +58,7 @@ export async function authenticateMail(mail: CheckedMail, ask: Ask, over: AbortS
 }
 
 /** SPF (RFC 7208) for the domain of MAIL FROM, or for the HELO name if MAIL FROM is empty. */
-async function checkHost(mail: CheckedMail, ask: Ask): Promise<Host> {
+async function checkHost(mail: CheckedMail, ask: Ask) {
   const { mailFrom: sender, helo, remoteAddress: ip } = mail;
   try {
     // 'unknown' is for receivers that do not disclose their name (RFC 7208 section 7.3).

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { MailLink } from '@mayfly/client/contract';
 import MailComposer from 'nodemailer/lib/mail-composer';
-import type { MailLink } from '../../../src/mail/mail.ts';
 
 /**
  * A mail made for the purpose, with what a careful reader finds in it. They are in `labelled/`, a file for each

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { MailAddress } from '@mayfly/client/contract';
 import { describe, expect, it } from 'vitest';
-import type { MailAddress } from '../../../src/mail/mail.ts';
 import { read } from '../support/mails.ts';
 
 const cases = (file: string) => JSON.parse(readFileSync(join(import.meta.dirname, file), 'utf8'));
