@@ -11,9 +11,8 @@ const MAX_HEADER_BYTES = 2 * 1024 * 1024;
 const MIN_FIELD_BYTES = 64 * 1024;
 const MAX_REFERENCES = 1_000;
 
-export function headersAt(beginning: Buffer): MailHeader[] {
-  return new MessageFields(beginning, readHeader(beginning).fields).headers;
-}
+export const headersAt = (beginning: Buffer): MailHeader[] =>
+  new MessageFields(beginning, readHeader(beginning).fields).headers;
 
 interface Field extends MailHeader {
   key: string;

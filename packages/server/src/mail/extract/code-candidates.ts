@@ -23,15 +23,14 @@ const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u0
 /** The form of a token. `words` is a chain of plain words, such as `calm-otter-swims`. */
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
 
-interface Range {
+export interface Candidate {
   start: number;
   end: number;
-}
-
-export interface Candidate extends Range {
   value: string;
   shape: Shape;
 }
+
+type Range = Pick<Candidate, 'start' | 'end'>;
 
 /** The first pattern that matches decides. If its shape is undefined, the token is never a code. */
 const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [

@@ -39,40 +39,26 @@ const WORD = /[\p{L}\p{M}\p{N}]+|№|#(?!>)|©/gu;
 const SENTENCE_END = /[.!?](?=\s)|[。！？।۔]|\n\s*\n|(?<=[:：][ \t]?[\w-]{0,30}\d{4}[\w-]{0,30})[ \t]*\n/;
 const SIGNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/;
 
-export interface Setting {
-  candidate: Candidate;
-  /** The candidate is the only word on its line. */
-  alone: boolean;
-  /** Only a colon or "is" stands between the announcement and the candidate. */
-  direct: boolean;
-  wide: string;
-  following: string;
-  /** The part of `wide` that is in the sentence of the candidate. */
-  sentence: string;
-  /** `wide` if the candidate is alone on its line, else `sentence`. */
-  before: string;
-  /** The part of `following` that is in the sentence of the candidate. */
-  after: string;
-  sentenceWords: readonly string[];
-  kindsBefore: readonly WordKind[];
-  wordsAfter: readonly string[];
-  kindsAfter: readonly WordKind[];
-}
+export type Setting = ReturnType<typeof settingOf>;
 
-export function settingOf(text: string, candidate: Candidate): Setting {
+/** The text around a candidate. `sentence` and `after` are the parts of `wide` and `following` in its sentence. */
+export function settingOf(text: string, candidate: Candidate) {
   const { start, end } = candidate;
   const [lineStart, lineEnd] = lineRange(text, candidate);
+  /** The candidate is the only word on its line. */
   const alone = !/[\p{L}\p{N}]/u.test(text.slice(lineStart, start) + text.slice(end, lineEnd));
   const wide = text.slice(Math.max(0, start - REACH), start);
   const following = text.slice(end, end + REACH / 2);
   const sentence = (alone ? wide.trimEnd() : wide).split(SENTENCE_END).at(-1) ?? '';
-  const before = alone ? wide : sentence;
   const [after = ''] = following.split(SENTENCE_END, 1);
+  const before = alone ? wide : sentence;
+  /** Only a colon or "is" stands between the announcement and the candidate. */
+  const direct = alone || phrases.DIRECT.test(before);
   const [sentenceWords, wordsAfter] = [wordsOf(sentence), wordsOf(after)];
+  const [kindsBefore, kindsAfter] = [kindsOf(sentenceWords), kindsOf(wordsAfter)];
   return {
-    ...{ candidate, alone, direct: alone || phrases.DIRECT.test(before) },
-    ...{ wide, following, sentence, before, after },
-    ...{ sentenceWords, kindsBefore: kindsOf(sentenceWords), wordsAfter, kindsAfter: kindsOf(wordsAfter) },
+    ...{ candidate, alone, direct, wide, following, sentence, before, after },
+    ...{ sentenceWords, kindsBefore, wordsAfter, kindsAfter },
   };
 }
 

@@ -122,8 +122,8 @@ class PlaceReader extends TagReader {
     if ((tag === 'a' || tag === 'area') && attributes.has('href')) this.seeLink(this.get('href'));
     if (tag === 'img') this.seeImage(this.get('src').trim(), this.get('alt').trim());
     const urls = this.urls[/^(?:a|area|form)$/.test(tag) ? 'link' : 'image'];
-    const addresses = ADDRESS_ATTRIBUTES.filter((name) => attributes.has(name) && urls.size < MAX_PLACES);
-    for (const name of addresses) urls.add(this.get(name).trim());
+    for (const name of ADDRESS_ATTRIBUTES)
+      if (attributes.has(name) && urls.size < MAX_PLACES) urls.add(this.get(name).trim());
     const element = this.element();
     if (!element.isHidden) this.seeShown();
     if (!VOID.has(tag) && this.open.length < MAX_OPEN) this.open.push(element);
@@ -202,8 +202,8 @@ class PlaceReader extends TagReader {
 
   private seeShown(): void {
     const { tag } = this;
-    if (this.hasLabel() || (tag === 'img' && VISIBLE.test(this.get('alt')))) this.meet('name');
-    if (/^(?:th|caption|thead)$/.test(tag)) this.meet('layout-table-role');
+    if (this.hasLabel() || (tag === 'img' && VISIBLE.test(this.get('alt')))) this.meetNames();
+    if (/^(?:th|caption|thead)$/.test(tag)) this.meetTableRole();
     const isHeading = this.get('role') === 'heading';
     const level = Number(isHeading ? this.get('aria-level') : /^h([1-6])$/.exec(tag)?.[1]);
     if (!(level > 0)) return;
@@ -211,15 +211,13 @@ class PlaceReader extends TagReader {
     this.level = level;
   }
 
-  /** Marks the requirement as met for the enclosing links and buttons, or for the nearest enclosing table. */
-  private meet(what: 'name' | 'layout-table-role'): void {
-    for (let at = this.open.length - 1; at >= 0; at--) {
-      const asked = this.open[at]?.asked;
-      if (!asked) continue;
-      const isTable = asked.rule === 'layout-table-role';
-      if (isTable === (what === 'layout-table-role')) asked.isMet = true;
-      if (isTable && what === 'layout-table-role') return;
-    }
+  private meetNames(): void {
+    for (const { asked } of this.open) if (asked && asked.rule !== 'layout-table-role') asked.isMet = true;
+  }
+
+  private meetTableRole(): void {
+    const table = this.open.findLast(({ asked }) => asked?.rule === 'layout-table-role');
+    if (table?.asked) table.asked.isMet = true;
   }
 
   ontext(start: number, end: number): void {
@@ -229,7 +227,7 @@ class PlaceReader extends TagReader {
     if (!VISIBLE.test(text)) return;
     if (tag === 'title' && !this.open.some((one) => one.tag === 'svg')) this.seen.add('title');
     if (isHidden || NO_TEXT.has(tag)) return;
-    this.meet('name');
+    this.meetNames();
     if (READABLE.test(text)) this.seeText(text.replace(/\s+/g, ' ').trim());
   }
 
@@ -243,7 +241,7 @@ class PlaceReader extends TagReader {
   }
 
   override ontextentity(codepoint: number): void {
-    if (!this.top.isHidden && VISIBLE.test(String.fromCodePoint(codepoint))) this.meet('name');
+    if (!this.top.isHidden && VISIBLE.test(String.fromCodePoint(codepoint))) this.meetNames();
   }
 
   onclosetag(start: number, end: number): void {

@@ -50,18 +50,10 @@ export function meetsAll(
 function finds(condition: MailCondition, head: SearchedHead, content?: ComparedContent) {
   if (condition.field === 'attachments') return head.summary.attachmentCount > 0;
   const { field, text } = condition;
-  switch (field) {
-    case 'text':
-      return content?.hasText(text);
-    case 'messageId':
-      return content?.hasMessageId(text);
-    case 'code':
-      return head.summary.codes.some(({ value }) => fold(value) === fold(text));
-    case 'tag':
-      return head.tags.some((tag) => fold(tag) === fold(text));
-    case 'any':
-      return headHas(head, field, text) || content?.hasText(text);
-    default:
-      return headHas(head, field, text);
-  }
+  if (field === 'text') return content?.hasText(text);
+  if (field === 'messageId') return content?.hasMessageId(text);
+  if (field === 'code') return head.summary.codes.some(({ value }) => fold(value) === fold(text));
+  if (field === 'tag') return head.tags.some((tag) => fold(tag) === fold(text));
+  const isInHead = headHas(head, field, text);
+  return field === 'any' && !isInHead ? content?.hasText(text) : isInHead;
 }

@@ -38,27 +38,18 @@ const mailbox = ({ name, address }: MailAddress): string => (name === '' ? addre
 
 export type HeadField = 'any' | 'from' | 'to' | 'cc' | 'rcptTo' | 'subject';
 
-function textsOf(field: HeadField, { summary, rcptTo }: MessageHead): readonly string[] {
-  const { subject, from, to, cc } = summary;
-  switch (field) {
-    case 'from':
-      return from ? [mailbox(from)] : [];
-    case 'to':
-      return [...[...to, ...cc].map(mailbox), ...rcptTo];
-    case 'cc':
-      return cc.map(mailbox);
-    case 'rcptTo':
-      return rcptTo;
-    case 'subject':
-      return [subject];
-    case 'any':
-      return [subject, ...[...(from ? [from] : []), ...to, ...cc].map(mailbox), ...rcptTo];
-  }
-}
+const TEXTS: Readonly<Record<HeadField, (head: MessageHead) => readonly string[]>> = {
+  from: ({ summary: { from } }) => (from ? [mailbox(from)] : []),
+  to: ({ summary: { to, cc }, rcptTo }) => [...[...to, ...cc].map(mailbox), ...rcptTo],
+  cc: ({ summary: { cc } }) => cc.map(mailbox),
+  rcptTo: ({ rcptTo }) => rcptTo,
+  subject: ({ summary: { subject } }) => [subject],
+  any: (head) => [...TEXTS.subject(head), ...TEXTS.from(head), ...TEXTS.to(head)],
+};
 
 export function headHas(head: MessageHead, field: HeadField, part: string): boolean {
   const folded = fold(withoutInvisible(part));
-  return textsOf(field, head).some((text) => fold(withoutInvisible(text)).includes(folded));
+  return TEXTS[field](head).some((text) => fold(withoutInvisible(text)).includes(folded));
 }
 
 /** The conditions that a message does not meet. @param content required if {@link needsContent} */
@@ -68,7 +59,7 @@ export function failedConditions(head: MessageHead, filters: Filters, content?: 
     failed.push({ condition, expected: shortened(expected), got: shortened(got) });
   for (const field of ['from', 'to', 'rcptTo', 'subject'] as const) {
     const part = filters[field];
-    if (part !== undefined && !headHas(head, field, part)) fail(field, part, textsOf(field, head).join(', '));
+    if (part !== undefined && !headHas(head, field, part)) fail(field, part, TEXTS[field](head).join(', '));
   }
   const { attachmentCount, codes, preview } = head.summary;
   const { hasAttachments, code, text, link } = filters;

@@ -38,9 +38,8 @@ function areLocalPartsSimilar(a: string, b: string): boolean {
   return typos(a, b, most) <= most;
 }
 
-export function areDomainsAlike(a: string, b: string): boolean {
-  return a !== b && typos(a, b, MAX_TYPOS) <= MAX_TYPOS;
-}
+export const areDomainsAlike = (a: string, b: string): boolean =>
+  a !== b && typos(a, b, MAX_TYPOS) <= MAX_TYPOS;
 
 export function areAlike(a: string, b: string): boolean {
   if (a === b) return false;

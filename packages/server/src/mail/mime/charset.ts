@@ -104,9 +104,8 @@ export function forgetUnknownCharsets(): void {
   if (unknown.size > 0) unknown.clear();
 }
 
-export function decodeCharset(bytes: Uint8Array, declared: string): string {
-  return decodeAs(bytes, charsetOf(bytes, declared, false));
-}
+export const decodeCharset = (bytes: Uint8Array, declared: string): string =>
+  decodeAs(bytes, charsetOf(bytes, declared, false));
 
 /** The declared charset if known, else a detected one. @param isPage true for HTML, which may name one */
 export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean): string {

@@ -5,9 +5,7 @@ import { cut, MAX_FILENAME } from '../limits.ts';
 export const INVISIBLE = '[\\p{Default_Ignorable_Code_Point}--\\p{Variation_Selector}]';
 const INVISIBLES = new RegExp(INVISIBLE, 'gv');
 
-export function withoutInvisible(text: string): string {
-  return text.replace(INVISIBLES, '');
-}
+export const withoutInvisible = (text: string): string => text.replace(INVISIBLES, '');
 
 const PIECE_CHARACTERS = 64 * 1024;
 /** Texts are split before white space: no pattern of a caller matches across such a point. */
@@ -51,16 +49,12 @@ export function clean(text: string): string {
   return withoutNul.toWellFormed();
 }
 
-export function foldBlanks(text: string): string {
-  return text.replace(/\s{2,}|[^\S ]/g, ' ');
-}
+export const foldBlanks = (text: string): string => text.replace(/\s{2,}|[^\S ]/g, ' ');
 
 /** Removes line breaks, which would allow header injection. */
-export function oneLine(text: string): string {
-  return clean(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text).trim();
-}
+export const oneLine = (text: string): string =>
+  clean(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text).trim();
 
 /** A path in the name is kept, because this server never opens a file by this name. */
-export function cleanFilename(name: string): string | null {
-  return cut(oneLine(name).replace(/\p{Cc}/gu, ''), MAX_FILENAME) || null;
-}
+export const cleanFilename = (name: string): string | null =>
+  cut(oneLine(name).replace(/\p{Cc}/gu, ''), MAX_FILENAME) || null;

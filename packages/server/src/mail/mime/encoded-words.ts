@@ -26,9 +26,8 @@ export function decodeHeaderText(value: string): string {
   let decoded = '';
   let at = 0;
   let group: Word[] = [];
-  WORD.lastIndex = 0;
-  for (let match = WORD.exec(value); match !== null; match = WORD.exec(value)) {
-    const [, name = '', encoding, text = ''] = match;
+  for (const match of value.matchAll(WORD)) {
+    const [whole, name = '', encoding, text = ''] = match;
     const charset = name.toLowerCase();
     const between = value.slice(at, match.index);
     const isAdjacent = group.length > 0 && BLANKS.test(between);
@@ -38,14 +37,13 @@ export function decodeHeaderText(value: string): string {
     }
     if (!isAdjacent) decoded += decodeBytes(between);
     group.push({ charset, isBase64: encoding?.toLowerCase() === 'b', text });
-    at = WORD.lastIndex;
+    at = match.index + whole.length;
   }
   return decoded + decodeGroup(group) + decodeBytes(value.slice(at));
 }
 
-function decodeBytes(text: string): string {
-  return BEYOND_ASCII.test(text) ? decodeCharset(Buffer.from(text, 'latin1'), '') : text;
-}
+const decodeBytes = (text: string): string =>
+  BEYOND_ASCII.test(text) ? decodeCharset(Buffer.from(text, 'latin1'), '') : text;
 
 /** Some senders split a character or a base64 group, so adjacent words of one charset are joined first. */
 function decodeGroup(words: readonly Word[]): string {

@@ -140,11 +140,8 @@ function decodeParameters(written: ReadonlyMap<string, string>): Map<string, str
   return decoded;
 }
 
-function addPiece(
-  extended: Map<string, Pieces>,
-  [, name = '', number, star]: RegExpExecArray,
-  value: string,
-): void {
+function addPiece(extended: Map<string, Pieces>, match: RegExpExecArray, value: string): void {
+  const [, name = '', number, star] = match;
   const at = Number(number ?? 0);
   const isEncoded = number === undefined || star !== undefined;
   const all = extended.get(name) ?? { charset: '', pieces: new Map() };

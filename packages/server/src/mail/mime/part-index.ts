@@ -31,9 +31,8 @@ export type PartIndex = IndexedPart[];
 export const withRole = <P extends IndexedPart>(parts: readonly P[], role: PartRole): P[] =>
   parts.filter((part) => part.role === role);
 
-export function bodyBytes(source: Buffer, { bodyStart, bodyEnd, encoding }: BodyRange): Buffer {
-  return decodeTransfer(source.subarray(bodyStart, bodyEnd), encoding);
-}
+export const bodyBytes = (source: Buffer, { bodyStart, bodyEnd, encoding }: BodyRange): Buffer =>
+  decodeTransfer(source.subarray(bodyStart, bodyEnd), encoding);
 
 /** The id of an attachment is its position in the source, so the id never changes. */
 export const attachmentId = (index: number): string => `att_${index + 1}`;

@@ -36,6 +36,8 @@ export interface Part {
   filename: string;
   contentId: string;
   isMultipart: boolean;
+  /** One character per byte. Trailing blanks are removed: relays add some. '' if no delimiter is expected. */
+  boundary: string;
 }
 
 export interface Parts {
@@ -53,14 +55,8 @@ const DELIMITER = Buffer.from('\n--');
 
 export const readParts = (source: Buffer): Parts => new PartScan(source).run();
 
-interface OpenPart {
-  part: Part;
-  /** One character per byte. Trailing blanks are removed: relays add some. '' if no delimiter is expected. */
-  boundary: string;
-}
-
 interface Delimiter {
-  multipart: OpenPart;
+  multipart: Part;
   isLast: boolean;
   breakStart: number;
   next: number;
@@ -70,8 +66,8 @@ class PartScan {
   private readonly source: Buffer;
   private readonly all: Part[] = [];
   private readonly limits = new Set<Limit>();
-  private readonly open: OpenPart[] = [];
-  private readonly byBoundary = new Map<string, OpenPart>();
+  private readonly open: Part[] = [];
+  private readonly byBoundary = new Map<string, Part>();
   private longest = 0;
 
   constructor(source: Buffer) {
@@ -91,26 +87,58 @@ class PartScan {
         this.limits.add('parts');
         break;
       }
-      at = this.addPart(at, readHeader(this.source, at), delimiter.multipart.part).bodyStart;
+      at = this.addPart(at, readHeader(this.source, at), delimiter.multipart).bodyStart;
     }
-    for (const { part } of this.open) part.bodyEnd = this.source.length;
+    for (const part of this.open) part.bodyEnd = this.source.length;
     return { root, all: this.all, header, limits: this.limits };
   }
 
   private addPart(start: number, header: HeaderRange, parent: Part | null): Part {
     if (header.isCut) this.limits.add('fields');
-    const part = partOf(this.source, start, header, parent, this.limits);
+    const part = this.partOf(start, header, parent);
     this.all.push(part);
     parent?.children.push(part);
     const isTooDeep = part.isMultipart && this.open.length >= MAX_DEPTH;
     if (isTooDeep) this.limits.add('depth');
-    const boundary = part.isMultipart && !isTooDeep ? boundaryOf(part) : '';
-    part.isMultipart = boundary !== '';
-    const open = { part, boundary };
-    this.open.push(open);
-    if (boundary !== '') this.byBoundary.set(boundary, open);
-    this.longest = Math.max(this.longest, boundary.length);
+    if (part.isMultipart && !isTooDeep) part.boundary = boundaryOf(part);
+    part.isMultipart = part.boundary !== '';
+    if (part.isMultipart) this.byBoundary.set(part.boundary, part);
+    this.open.push(part);
+    this.longest = Math.max(this.longest, part.boundary.length);
     return part;
+  }
+
+  private partOf(headerStart: number, { fields, bodyStart }: HeaderRange, parent: Part | null): Part {
+    const written = (name: string): string => {
+      const field = fields.find(({ key }) => key === name);
+      return field === undefined ? '' : fieldValue(this.source, field, MAX_STRUCTURED_BYTES);
+    };
+    const type = parseStructured(written('content-type'));
+    const disposition = parseStructured(written('content-disposition'));
+    if (type.isCut || disposition.isCut) this.limits.add('parameters');
+    const isMultipart = /^multipart(?:\/|$)/.test(type.value);
+    return {
+      parent,
+      children: [],
+      depth: parent === null ? 0 : parent.depth + 1,
+      role: 'none',
+      charset: '',
+      headerStart,
+      bodyStart,
+      bodyEnd: bodyStart,
+      ...mediaTypeOf(type.value, parent),
+      parameters: type.parameters,
+      encoding: transferEncoding(written('content-transfer-encoding')),
+      disposition: disposition.value,
+      filename:
+        disposition.parameters.get('filename') ||
+        type.parameters.get('name') ||
+        disposition.parameters.get('name') ||
+        '',
+      contentId: written('content-id'),
+      isMultipart,
+      boundary: '',
+    };
   }
 
   private nextDelimiter(from: number): Delimiter | undefined {
@@ -146,17 +174,17 @@ class PartScan {
     // If the part has no body, this line break is the empty line that ends its header.
     let end = breakStart;
     for (let inner = this.open.pop(); inner !== undefined && inner !== multipart; inner = this.open.pop()) {
-      end = Math.max(end, inner.part.bodyStart);
-      inner.part.bodyEnd = end;
+      end = Math.max(end, inner.bodyStart);
+      inner.bodyEnd = end;
       this.forgetBoundary(inner);
     }
     if (isLast) this.forgetBoundary(multipart);
     // After its last delimiter, a multipart with parts stays open until a delimiter of an outer multipart.
-    if (!isLast || multipart.part.children.length > 0) this.open.push(multipart);
-    else multipart.part.bodyEnd = Math.max(multipart.part.bodyStart, breakStart);
+    if (!isLast || multipart.children.length > 0) this.open.push(multipart);
+    else multipart.bodyEnd = Math.max(multipart.bodyStart, breakStart);
   }
 
-  private forgetBoundary(ended: OpenPart): void {
+  private forgetBoundary(ended: Part): void {
     const { boundary } = ended;
     ended.boundary = '';
     const outer = this.open.findLast((one) => one.boundary === boundary);
@@ -171,44 +199,6 @@ function boundaryOf({ parameters }: Part): string {
   let end = written.length;
   while (end > 0 && written.charCodeAt(end - 1) <= SPACE) end--;
   return written.slice(0, end);
-}
-
-function partOf(
-  source: Buffer,
-  headerStart: number,
-  { fields, bodyStart }: HeaderRange,
-  parent: Part | null,
-  limits: Set<Limit>,
-): Part {
-  const written = (name: string): string => {
-    const field = fields.find(({ key }) => key === name);
-    return field === undefined ? '' : fieldValue(source, field, MAX_STRUCTURED_BYTES);
-  };
-  const type = parseStructured(written('content-type'));
-  const disposition = parseStructured(written('content-disposition'));
-  if (type.isCut || disposition.isCut) limits.add('parameters');
-  const isMultipart = /^multipart(?:\/|$)/.test(type.value);
-  return {
-    parent,
-    children: [],
-    depth: parent === null ? 0 : parent.depth + 1,
-    role: 'none',
-    charset: '',
-    headerStart,
-    bodyStart,
-    bodyEnd: bodyStart,
-    ...mediaTypeOf(type.value, parent),
-    parameters: type.parameters,
-    encoding: transferEncoding(written('content-transfer-encoding')),
-    disposition: disposition.value,
-    filename:
-      disposition.parameters.get('filename') ||
-      type.parameters.get('name') ||
-      disposition.parameters.get('name') ||
-      '',
-    contentId: written('content-id'),
-    isMultipart,
-  };
 }
 
 function mediaTypeOf(written: string, parent: Part | null): Pick<Part, 'type' | 'oddType'> {

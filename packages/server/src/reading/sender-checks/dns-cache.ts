@@ -78,6 +78,4 @@ async function answerOf(resolver: Resolver, name: string, type: string): Promise
   }
 }
 
-function dnsError(code: string): Error {
-  return Object.assign(new Error(`DNS: ${code}`), { code });
-}
+const dnsError = (code: string): Error => Object.assign(new Error(`DNS: ${code}`), { code });
