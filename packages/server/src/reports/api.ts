@@ -59,15 +59,13 @@ export function reportRoutes(app: App, { deps }: RouteContext): void {
 function toReportedInbox({ id, address, labels, state, waits, refusals, ...inbox }: RunInbox) {
   const { createdAt, endedAt, received, firstReceivedAt } = inbox;
   const { count, last } = refusals;
+  const { failures } = waits;
   return {
     ...{ id, address, labels, state },
     ...{ createdAt: toTime(createdAt), endedAt: toTimeOrNull(endedAt), messageCount: received },
     firstMessageAt: toTimeOrNull(firstReceivedAt),
     firstMessageAfterMs: firstReceivedAt === null ? null : firstReceivedAt - createdAt,
-    waits: {
-      ...waits,
-      failures: waits.failures.map(({ at, ...wait }) => ({ endedAt: toTime(at), ...wait })),
-    },
+    waits: { ...waits, failures: failures.map(({ at, ...wait }) => ({ endedAt: toTime(at), ...wait })) },
     refusals: { count, last: last && { ...last, at: toTime(last.at) } },
   };
 }
@@ -100,7 +98,8 @@ function heldSentence(kind: 'list' | 'stream', { waits, received }: RunInbox): s
 }
 
 function refusalSentence(count: number, reply: string): string {
-  if (reply === '')
-    return `${count === 1 ? 'A mail was' : `${count} mails were`} not received; the connection of the last sender ended in the middle.`;
-  return `${count === 1 ? 'A mail was' : `${count} mails were`} refused, the last one with "${reply}".`;
+  const were = count === 1 ? 'A mail was' : `${count} mails were`;
+  return reply === ''
+    ? `${were} not received; the connection of the last sender ended in the middle.`
+    : `${were} refused, the last one with "${reply}".`;
 }

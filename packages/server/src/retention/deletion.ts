@@ -44,12 +44,7 @@ export const inboxDeletion = {
   /** Deletes all live inboxes with all `labels` (at least one), except the sink. @returns their ids */
   deleteByLabels: steps(
     { mayUseReserve: true },
-    async (
-      transaction,
-      accountId: string,
-      labels: Record<string, string>,
-      now: number,
-    ): Promise<string[]> => {
+    async (transaction, accountId: string, labels: Record<string, string>, now: number) => {
       if (Object.keys(labels).length === 0) throw new RangeError('deleteByLabels needs at least one label.');
       const deleted: string[] = [];
       // In descending order, so that the loop ends even if inboxes are created meanwhile.

@@ -56,17 +56,14 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
         ...{ visits, seesAllClients: receivesAll },
         ...{ ownsAccount: request.caller?.key != null, remoteAddress: plainAddress(request.ip) },
       };
-      const outcome = await held.hold(reply, (signal) =>
-        waitAndExplain(waitDeps, inbox, expectation, signal),
-      );
+      const wait = (signal: AbortSignal) => waitAndExplain(waitDeps, inbox, expectation, signal);
+      const outcome = await held.hold(reply, wait);
       const waitedMs = Math.round(clock.monotonic() - begun) + expectation.waitedMs;
       const explanation = outcome.explanation && toExplanation(outcome.explanation);
       // The console reads inboxes by waits of 0 seconds. They belong to no test, so they are not recorded.
-      const waitId =
-        request.session === undefined
-          ? waitLog.add(inbox, expectation, { ...outcome, waitedMs }, explanation)
-          : undefined;
-      const explained = { ...(explanation && { explanation }), ...(waitId !== undefined && { waitId }) };
+      const isRecorded = request.session === undefined;
+      const waitId = isRecorded && waitLog.add(inbox, expectation, { ...outcome, waitedMs }, explanation);
+      const explained = { ...(explanation && { explanation }), ...(waitId && { waitId }) };
       const json = await resultJson(outcome, explained, baseUrl(options.publicUrl, request));
       return sendJson(request, reply, json, null);
     },
@@ -132,11 +129,10 @@ async function resultJson(
 }
 
 function toExplanation(explanation: Explanation): WaitExplanation {
-  const { reason, summary, causes, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes } =
-    explanation;
+  const { reason, summary, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes } = explanation;
   return {
     ...{ reason, summary, seenCount },
-    causes: causes.map(({ code, certainty, text }) => ({ code, certainty, text })),
+    causes: explanation.causes.map(({ code, certainty, text }) => ({ code, certainty, text })),
     seen: seen.map(({ message, failed }) => ({ message: toSummary(message), failed })),
     refused: refused.map(toRefusedMail),
     nearMisses: nearMisses.map((miss) => ({ ...miss, at: toTime(miss.at) })),

@@ -206,11 +206,9 @@ async function elsewhere({ held, store, ownsAccount, inbox, now, sharedAfter }: 
   ): Recipient[] => findSimilar(lines, inbox, MAX_OTHERS + 1).map((one) => ({ ...one, outcome, inboxId }));
   const received = async (taker: string, inboxId: string | null): Promise<Recipient[]> =>
     similar(await held.store.messages.recipients(taker, after, now), 'received', inboxId);
-  const recipients = [
-    ...similar(await held.store.refusals.recent(after, now), 'refused', null),
-    ...(sink && sink.inboxId !== inbox.id ? await received(sink.inboxId, sinkId) : []),
-    ...(catchAllId === null ? [] : await received(catchAllId, catchAllId)),
-  ];
+  const recipients = similar(await held.store.refusals.recent(after, now), 'refused', null);
+  if (sink && sink.inboxId !== inbox.id) recipients.push(...(await received(sink.inboxId, sinkId)));
+  if (catchAllId !== null) recipients.push(...(await received(catchAllId, catchAllId)));
   return { recipients, sinkId, catchAllId };
 }
 

@@ -21,9 +21,8 @@ const MAX_FULL_BYTES = 8 * 1024 * 1024;
 const LONG_READ_BYTES = 128 * 1024;
 
 const NO_EVIDENCE: Surroundings = {
-  ...{ refused: [], nearMisses: [], otherMail: [], failedHandshakes: [] },
-  ...{ sinkId: null, catchAllId: null, inboxes: new Map(), leaver: undefined, lastClientAt: undefined },
-  clientsAfter: 0,
+  ...{ refused: [], nearMisses: [], otherMail: [], failedHandshakes: [], inboxes: new Map() },
+  ...{ sinkId: null, catchAllId: null, leaver: undefined, lastClientAt: undefined, clientsAfter: 0 },
   held: { count: 0, firstAt: null },
 };
 const NOT_SEARCHED = { evidence: NO_EVIDENCE, earlier: undefined, mostAlike: undefined };
@@ -61,7 +60,7 @@ function untilOver(held: HeldDeps, scan: WaitScan, signal: AbortSignal): Promise
       await scan.run(signal);
       if (!scan.hasEnough && !isLast && !signal.aborted) return { result: [], isFinal: false, until };
       const { found, gone } = await readInFull(held, scan.matched);
-      scan.drop(gone);
+      scan.matched = scan.matched.filter(({ id: matched }) => !gone.has(matched));
       // If a match was deleted meanwhile, continue with the next message.
       if (gone.size === 0 || signal.aborted) return { result: found, isFinal: true, until };
     }
@@ -240,19 +239,9 @@ class WaitScan {
   }
 
   closest(): CheckedMessage | undefined {
-    let most = 0;
-    let closest: CheckedMessage | undefined;
-    for (const seen of this.#unmatched) {
-      const likeness = likenessOf(seen, this.expectation.match);
-      if (likeness === 0 || likeness < most) continue;
-      most = likeness;
-      closest = seen;
-    }
-    return closest;
-  }
-
-  drop(gone: ReadonlySet<string>): void {
-    this.matched = this.matched.filter(({ id }) => !gone.has(id));
+    const likenesses = new Map(this.#unmatched.map((one) => [one, likenessOf(one, this.expectation.match)]));
+    const [first] = [...likenesses].toReversed().toSorted(([, a], [, b]) => b - a);
+    return first && first[1] > 0 ? first[0] : undefined;
   }
 
   #count({ message, failed }: CheckedMessage): void {
@@ -286,11 +275,9 @@ class WaitScan {
   async #checkSummaries(now: number): Promise<CheckedPage> {
     const range = { after: this.place, limit: SCAN_PAGE };
     const page = await this.#deps.store.messages.listAfter(this.inbox.id, range, now);
+    const { match } = this.expectation;
     return {
-      messages: page.map((message) => ({
-        message,
-        failed: failedConditions(message, this.expectation.match),
-      })),
+      messages: page.map((message) => ({ message, failed: failedConditions(message, match) })),
       place: page.at(-1)?.receivedAt ?? this.place,
       isComplete: page.length < SCAN_PAGE,
     };
