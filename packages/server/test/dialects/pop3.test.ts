@@ -93,7 +93,7 @@ describe.each([{ engine: 'SQLite', env: async () => ({}) }, ...inForm([], [ON_PO
 
     it('refuses all wrong credentials in the same words', async () => {
       const [inbox, other] = [await withMail(), await withMail()];
-      const { key } = (await app.api('POST', '/v1/accounts', { as: null, body: { name: 'other' } })).body;
+      const key = await app.newAccount();
       expect(key).toMatch(/^mfk_/);
       const wrong = [
         [inbox.address, other.token],

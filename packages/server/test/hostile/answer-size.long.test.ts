@@ -1,14 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type TestInbox, useHttp } from '../http/start-http.ts';
 
 describe('the size of answers', () => {
-  let http: TestHttp;
+  const http = useHttp();
   let inbox: TestInbox;
   beforeEach(async () => {
-    http = await startHttp();
     inbox = await http.createInbox();
   });
-  afterEach(() => http.stop());
 
   it('of a wait is bounded: what is too large says so, and is read by itself', async () => {
     const small = await http.deliver(inbox, { text: 'small' });

@@ -1,16 +1,14 @@
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startHttp, type TestHttp } from '../http/start-http.ts';
+import { httpOfTest, type TestHttp } from '../http/start-http.ts';
 
 const MIB = 1024 * 1024;
 
 describe('connections', () => {
   let http: TestHttp;
-  const start = async (options: Parameters<typeof startHttp>[0] = {}): Promise<void> => {
-    const started = await startHttp(options);
-    http = started;
-    onTestFinished(() => started.stop());
+  const start = async (options: Parameters<typeof httpOfTest>[0] = {}): Promise<void> => {
+    http = await httpOfTest(options);
   };
 
   const open = (options: { allowHalfOpen?: boolean; localAddress?: string } = {}): Socket => {

@@ -1,13 +1,12 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { BUILT_IN_PLANS } from '../../src/accounts/plans.ts';
-import { startHttp, type TestHttp } from '../http/start-http.ts';
+import { httpOfTest, useHttp } from '../http/start-http.ts';
 
 describe('requests that are wrong in small ways', () => {
-  let http: TestHttp;
-  afterEach(() => http.stop());
+  const http = useHttp();
 
   const exchange = (bytes: string): Promise<string> => {
     const socket = connect(http.port, '127.0.0.1');
@@ -16,7 +15,6 @@ describe('requests that are wrong in small ways', () => {
   };
 
   it('with two Host headers get 400', async () => {
-    http = await startHttp();
     for (const second of ['x', 'y']) {
       const answer = await exchange(
         `GET /v1/inboxes HTTP/1.1\r\nHost: x\r\nhost: ${second}\r\nConnection: close\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n`,
@@ -27,7 +25,6 @@ describe('requests that are wrong in small ways', () => {
   });
 
   it('with a Content-Encoding get 415, and are told to send the body as it is', async () => {
-    http = await startHttp();
     const answer = await http.api('POST', '/v1/inboxes', {
       body: gzipSync('{"ttlMinutes": 5}'),
       headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
@@ -43,7 +40,6 @@ describe('requests that are wrong in small ways', () => {
   });
 
   it('aborted in the middle of their body are no errors in the log', async () => {
-    http = await startHttp();
     const inbox = await http.createInbox();
     const before = http.logged.length;
     for (const [path, type] of [
@@ -71,16 +67,11 @@ describe('requests that are wrong in small ways', () => {
 
 describe('a plan whose lifetimes are shorter than the default', () => {
   it('creates an inbox without a lifetime with the longest one of the plan', async () => {
-    const http = await startHttp({}, 'brief', {
-      brief: { ...BUILT_IN_PLANS.unlimited, maxTtlMinutes: 5 },
-    });
-    try {
-      const made = await http.api('POST', '/v1/inboxes');
-      expect([made.status, made.body.ttlMinutes]).toEqual([201, 5]);
-      const tooLong = await http.api('POST', '/v1/inboxes', { body: { ttlMinutes: 6 } });
-      expect([tooLong.status, tooLong.body.code]).toEqual([400, 'invalid_request']);
-    } finally {
-      await http.stop();
-    }
+    const brief = { ...BUILT_IN_PLANS.unlimited, maxTtlMinutes: 5 };
+    const http = await httpOfTest({}, 'brief', { brief });
+    const made = await http.api('POST', '/v1/inboxes');
+    expect([made.status, made.body.ttlMinutes]).toEqual([201, 5]);
+    const tooLong = await http.api('POST', '/v1/inboxes', { body: { ttlMinutes: 6 } });
+    expect([tooLong.status, tooLong.body.code]).toEqual([400, 'invalid_request']);
   });
 });

@@ -25,8 +25,7 @@ const app = await startApp(
 /** Beside the running server, as the operator's command line works. */
 const store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
 const ownId = (await store.accounts.findFirst())?.id ?? '';
-const strangerKey = (await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } })).body
-  .key;
+const strangerKey = await app.newAccount();
 afterAll(async () => {
   await store.close();
   await app.stop();

@@ -51,7 +51,7 @@ describe('with the sink on', () => {
     app = await startApp({ MAYFLY_SINK: 'on', MAYFLY_SIGNUP_PLAN: 'free' }, { clock });
     sink = await sinkOf(app);
     await clock.leap(1);
-    strangerKey = (await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } })).body.key;
+    strangerKey = await app.newAccount();
   });
   afterAll(() => app.stop());
   afterEach(async () => {

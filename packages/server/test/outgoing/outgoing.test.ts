@@ -40,8 +40,7 @@ describeOnEngines('what goes out', (engine) => {
   /** The key of another account. */
   let stranger: string;
   beforeAll(async () => {
-    const made = await servers.first().api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
-    stranger = made.body.key;
+    stranger = await servers.first().newAccount();
   });
   let inbox: { id: string; address: string; token: string; cursor: string };
   beforeEach(async () => {

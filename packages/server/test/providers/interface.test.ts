@@ -27,9 +27,8 @@ describeOnEngines('the interface of a provider', (engine) => {
   let app: TestApp;
   let foreign: string;
   beforeAll(async () => {
-    const made = await servers.first().api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
-    foreign = made.body.key;
     app = servers.first();
+    foreign = await app.newAccount();
   });
 
   const messagesOf = async ({ id }: { id: string }) =>

@@ -42,8 +42,7 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
   let receiver: HttpReceiver;
   beforeAll(async () => {
     app = servers.first();
-    const made = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
-    foreign = made.body.key;
+    foreign = await app.newAccount();
     receiver = await startHttp((response) => response.writeHead(200).end());
   });
   afterAll(() => receiver.close());

@@ -27,6 +27,8 @@ export interface TestApp {
   api: ApiClient;
   /** Creates an inbox with the account's key. */
   createInbox(body?: object): Promise<{ id: string; address: string; token: string; cursor: string }>;
+  /** Signs up. @returns the key of a new account */
+  newAccount(): Promise<string>;
   /** Sends a mail with nodemailer; resolves with the final reply. */
   send(mail: Mail.Options): Promise<string>;
   stop(): Promise<void>;
@@ -70,6 +72,8 @@ export async function startApp(
       if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);
       return answer.body;
     },
+    newAccount: async () =>
+      (await api('POST', '/v1/accounts', { as: null, body: { name: 'other' } })).body.key,
     async send(mail) {
       const transport = createTransport({ host: smtp.host, port: smtp.port });
       try {

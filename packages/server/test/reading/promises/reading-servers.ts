@@ -94,7 +94,6 @@ export function useReadingServers(
         hooked: () => receiver.requests.map(({ body: hook }): Body => JSON.parse(hook.toString())),
       };
     },
-    newAccount: async () =>
-      (await first().api('POST', '/v1/accounts', { as: null, body: { name: 'other' } })).body.key,
+    newAccount: () => first().newAccount(),
   };
 }

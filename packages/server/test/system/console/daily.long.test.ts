@@ -338,15 +338,11 @@ describeConsole('the console with a sink', ENV, (site) => {
   });
 
   it('says whose sink takes the mail that no inbox takes', async () => {
-    const { body: other } = await site.app.api('POST', '/v1/accounts', {
-      as: null,
-      body: { name: 'other' },
-    });
     const own = await site.openConsole();
     await own.open('/connect');
     await own.page.getByRole('link', { name: 'the sink of this account' }).click();
     await own.page.getByText('permanent').waitFor();
-    const foreign = await site.openConsole(LOOKS[0], other.key.key ?? other.key);
+    const foreign = await site.openConsole(LOOKS[0], await site.app.newAccount());
     await foreign.open('/connect');
     await foreign.page.getByText('goes to the sink of another account').waitFor();
   });

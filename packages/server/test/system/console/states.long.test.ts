@@ -157,11 +157,7 @@ describeConsole('the states of a screen', ENV, (site) => {
   });
 
   it('quota: from 80 % on every screen says so, and at 100 % when the count starts again', async () => {
-    const { body: account } = await site.app.api('POST', '/v1/accounts', {
-      as: null,
-      body: { name: 'small' },
-    });
-    const key = account.key.key ?? account.key;
+    const key = await site.app.newAccount();
     const { page, open } = await site.show('/inboxes', NARROW, key);
     await page.getByText('No inboxes yet').waitFor();
     await expectAccessible(page, 'inboxes, empty');

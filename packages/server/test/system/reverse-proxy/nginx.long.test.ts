@@ -71,17 +71,12 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
       .replace('/etc/ssl/mayfly.example.com/fullchain.pem', certificate.cert)
       .replace('/etc/ssl/mayfly.example.com/privkey.pem', certificate.key);
     writeFileSync(join(own, 'mayfly.conf'), site);
-    const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-    const main = [
+    const main = readFileSync(join(import.meta.dirname, 'nginx.conf'), 'utf8')
+      .replaceAll('@FOLDER@', own)
       // By default, the worker of a root process runs as another user, who cannot write to the folder.
-      process.getuid?.() === 0 ? 'user root;' : '',
-      `daemon off; pid ${own}/nginx.pid; error_log stderr; worker_processes 1;`,
-      'events { worker_connections 256; }',
-      `http { access_log off; proxy_read_timeout ${DEFAULT_READ_TIMEOUT_S}s;`,
-      ...folders.map((what) => `${what}_temp_path ${own}/${what};`),
-      `include ${own}/mayfly.conf; }`,
-    ];
-    writeFileSync(join(own, 'nginx.conf'), main.join('\n'));
+      .replace('@USER@', process.getuid?.() === 0 ? 'user root;' : '')
+      .replace('@TIMEOUT@', String(DEFAULT_READ_TIMEOUT_S));
+    writeFileSync(join(own, 'nginx.conf'), main);
     const args = ['-p', own, '-e', 'stderr', '-c', join(own, 'nginx.conf')];
     return { url: `https://localhost:${listens}`, stop: await startProgram(program ?? '', args, listens) };
   }
