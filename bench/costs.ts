@@ -7,7 +7,6 @@ import { contentJson } from '../packages/server/src/mail/stored-content.ts';
 import { encodeTrail } from '../packages/server/src/mail/trail.ts';
 import { SessionTrail } from '../packages/server/src/smtp/reports.ts';
 import type { Store } from '../packages/server/src/store.ts';
-import { nextSource } from '../packages/server/test/support/mail/next-source.ts';
 import { type ReadMail, withReadings } from '../packages/server/test/support/store-on.ts';
 import { create } from './store.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
@@ -116,7 +115,6 @@ async function variantsOf(): Promise<Record<Variant, StoredForm>> {
         raw.set(source);
         const recipients = [{ inboxId, accountId, rcptTo: [address], maxMessages: NO_LIMIT }];
         return {
-          source: nextSource(),
           raw,
           envelope,
           checks: false,

@@ -6,7 +6,6 @@ import { parseMail } from '../packages/server/src/mail/parse.ts';
 import { contentJson } from '../packages/server/src/mail/stored-content.ts';
 import type { NewMail } from '../packages/server/src/messages/records.ts';
 import type { Store } from '../packages/server/src/store.ts';
-import { nextSource } from '../packages/server/test/support/mail/next-source.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
 import { alone, type Row } from './support/rows.ts';
@@ -94,7 +93,7 @@ export async function storedMail(): Promise<(inbox: InboxRecord) => NewMail> {
     raw.set(source);
     const recipients = [{ inboxId, accountId, rcptTo: [address], maxMessages: NO_LIMIT }];
     const reading = { summary, content, parseError: null, authentication: null, trail: '' };
-    return { source: nextSource(), raw, envelope, checks: false, reading, recipients };
+    return { raw, envelope, checks: false, reading, recipients };
   };
 }
 

@@ -63,7 +63,7 @@ export interface ReceivedMail {
 
 interface ReceiverDeps {
   store: Store;
-  readings: Pick<Readings, 'reserve' | 'begin' | 'ensure'>;
+  readings: Pick<Readings, 'begin' | 'ensure'>;
   events: EventBus;
   clock: Clock;
   plans: Plans;
@@ -140,15 +140,19 @@ export class Receiver {
       checks: trace?.protocol === 'SMTP' && isOutside(envelope.remoteAddress),
     };
     const [{ accountId, inboxId } = { accountId: '', inboxId: '' }] = recipients;
-    return this.#keep(mail, [accountId, inboxId], async (source, begun) => {
-      const all = [{ ...mail, source, outgoing, recipients: byInbox(recipients) }];
+    return this.#keep(mail, [accountId, inboxId], async (begun) => {
+      const all = [{ ...mail, outgoing, recipients: byInbox(recipients) }];
       const [placed = []] = await store.messages.addBatch(all, clock.now());
       const stored = placed.filter((place) => 'messageId' in place);
-      if (stored.length === 0)
+      const [first] = stored;
+      if (!first)
         throw placed.some((place) => 'refused' in place && place.refused === 'full')
           ? inboxFull()
           : noSuchInbox();
-      begun.committed(stored.some(({ deliveries }) => deliveries));
+      begun.committed(
+        first.source,
+        stored.some(({ deliveries }) => deliveries),
+      );
       for (const place of stored) this.#publish(place, recipients);
       return stored.map(({ messageId }) => messageId);
     });
@@ -162,9 +166,9 @@ export class Receiver {
   ): Promise<number> {
     const mail = { raw: received, envelope, trail: encodeTrail(trail), checks: false };
     const { store, readings } = this.#deps;
-    return this.#keep(mail, [accountId, stage], async (source, begun) => {
-      await store.messages.stage({ ...mail, source }, accountId, stage);
-      begun.committed();
+    return this.#keep(mail, [accountId, stage], async (begun) => {
+      const source = await store.messages.stage(mail, accountId, stage);
+      begun.committed(source);
       await readings.ensure([source]);
       return source;
     });
@@ -220,16 +224,15 @@ export class Receiver {
   }
 
   #keep<T>(
-    mail: Parameters<Readings['begin']>[1],
-    flow: Parameters<Readings['begin']>[2],
-    store: (source: number, begun: ReturnType<Readings['begin']>) => Promise<T>,
+    mail: Parameters<Readings['begin']>[0],
+    flow: Parameters<Readings['begin']>[1],
+    store: (begun: ReturnType<Readings['begin']>) => Promise<T>,
   ): Promise<T> {
     const { readings } = this.#deps;
     const keep = async (): Promise<T> => {
-      const source = await readings.reserve();
-      const begun = readings.begin(source, mail, flow);
+      const begun = readings.begin(mail, flow);
       try {
-        return await store(source, begun);
+        return await store(begun);
       } catch (error) {
         begun.cancel();
         throw error;

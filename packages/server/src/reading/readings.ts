@@ -32,7 +32,6 @@ const LOOK_MS = 60_000;
 /** Delay of the second search. Mails that both searches find were left by nodes that have ended. */
 const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
-const RESERVED = 500;
 
 interface Mail {
   readonly raw: Uint8Array;
@@ -41,9 +40,19 @@ interface Mail {
 }
 
 interface Entry {
+  /** 0 until the mail is stored. */
+  source: number;
   done: PromiseWithResolvers<void>;
   urgency: Urgency;
-  isCancelled: boolean;
+  /** True once the mail was read or could not be read, or if it was not stored. */
+  isOver: boolean;
+}
+
+function newEntry(source = 0): Entry {
+  const entry = { source, done: Promise.withResolvers<void>(), urgency: { isAwaited: false }, isOver: false };
+  // Prevents an unhandled rejection if no caller awaits the promise.
+  entry.done.promise.catch(() => undefined);
+  return entry;
 }
 
 /** Thrown if a mail need not be parsed, because its source was deleted or never stored. */
@@ -66,8 +75,6 @@ export class Readings {
   readonly #entries = new Map<number, Entry>();
   readonly #backlogs = new Map<string, { mails: number; bytes: number }>();
   readonly #keeping = new Set<Promise<unknown>>();
-  readonly #numbers: number[] = [];
-  #reserving: Promise<void> | undefined;
   readonly #stopped = new AbortController();
   #keptBytes = 0;
   readonly #storing = new Set<Entry>();
@@ -83,7 +90,6 @@ export class Readings {
   async start(): Promise<void> {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopped;
-    this.#reserveMore();
     for (let pause = SECOND_LOOK_MS; !signal.aborted; pause = LOOK_MS) {
       await this.#look().catch((err) => log.warn({ err }, 'Unread mails could not be listed'));
       await clock.sleep(pause, signal);
@@ -93,37 +99,16 @@ export class Readings {
   async close(): Promise<void> {
     this.#stopped.abort();
     const closed = unavailable('closed');
-    for (const { done } of this.#entries.values()) done.reject(closed);
+    for (const { done } of [...this.#entries.values(), ...this.#storing]) done.reject(closed);
     this.#entries.clear();
     await Promise.allSettled(this.#keeping);
-  }
-
-  /** Returns a number for a source that will be stored. @throws AppError `unavailable` */
-  async reserve(): Promise<number> {
-    for (;;) {
-      if (this.#numbers.length < RESERVED / 2) this.#reserveMore();
-      const source = this.#numbers.shift();
-      if (source !== undefined) return source;
-      await this.#reserving;
-    }
-  }
-
-  #reserveMore(): void {
-    this.#reserving ??= this.#deps.store.readings
-      .reserve(RESERVED)
-      .then((numbers) => void this.#numbers.push(...numbers))
-      .finally(() => {
-        this.#reserving = undefined;
-      });
-    // Prevents an unhandled rejection; a caller that awaits a number gets the error.
-    this.#reserving.catch(() => undefined);
   }
 
   /**
    * Begins to parse a mail before it is stored. Call `committed` when it is stored, and `cancel` if it is not.
    * @throws AppError `unavailable` if the backlog is full
    */
-  begin(source: number, mail: Mail, flow: Flow) {
+  begin(mail: Mail, flow: Flow) {
     const { raw, checks } = mail;
     const [accountId] = flow;
     const size = raw.length;
@@ -135,8 +120,8 @@ export class Readings {
       this.#release(accountId, size);
       if (isKept) this.#keptBytes -= size;
     };
-    const unread = { source, size, accountId, checks: Number(checks) };
-    const entry = this.#add(source);
+    const unread = { size, checks: Number(checks) };
+    const entry = newEntry();
     entry.done.promise.then(leave, leave);
     this.#storing.add(entry);
     this.#arrivedAt = systemClock.monotonic();
@@ -144,20 +129,21 @@ export class Readings {
     if (isKept) this.#read(entry, unread, flow, mail, stored.promise);
     return {
       /** @param isAwaited whether a webhook or a caller waits for the result */
-      committed: (isAwaited = false): void => {
+      committed: (source: number, isAwaited = false): void => {
         this.#storing.delete(entry);
+        entry.source = source;
         stored.resolve();
         if (isAwaited) hasten(entry.urgency);
+        if (this.#stopped.signal.aborted) return;
         // If parsing failed before the commit, the mail is parsed again.
-        const isBegun = isKept && this.#entries.has(source);
-        if (isBegun || this.#stopped.signal.aborted) return;
-        this.#read(isKept ? this.#add(source) : entry, unread, flow);
+        const current = entry.isOver ? newEntry(source) : entry;
+        this.#entries.set(source, current);
+        if (!isKept || current !== entry) this.#read(current, unread, flow);
       },
       cancel: (): void => {
         this.#storing.delete(entry);
-        entry.isCancelled = true;
+        entry.isOver = true;
         stored.resolve();
-        this.#entries.delete(source);
         entry.done.resolve();
       },
     };
@@ -173,12 +159,14 @@ export class Readings {
     await Promise.all(entries.map(({ done }) => done.promise));
   }
 
-  /** Waits until other nodes have parsed these mails. @returns the sources that are still unparsed */
+  /**
+   * Waits until other nodes have parsed these mails. This node may have stored some of them, and not know it yet:
+   * a commit is visible before its result arrives here. @returns the sources that are still unparsed
+   */
   async #awaitOthers(sources: readonly number[]): Promise<UnreadSource[]> {
     const { store, isShared } = this.#deps;
-    if (!isShared) return store.readings.missing(sources);
     let left: UnreadSource[] = [];
-    for (const pause of OTHER_NODE_MS) {
+    for (const pause of isShared ? OTHER_NODE_MS : [0]) {
       // Tests use the system clock too: a fake clock does not control the other node's process.
       await systemClock.sleep(pause, this.#stopped.signal);
       if (this.#stopped.signal.aborted) throw unavailable('closed');
@@ -208,7 +196,8 @@ export class Readings {
 
   readonly #isBurst = (): boolean => {
     const isQuiet = this.#storing.size === 0 && systemClock.monotonic() - this.#arrivedAt >= QUIET_MS;
-    return !isQuiet && this.#entries.size < MAX_BURST_MAILS && this.#keptBytes < MAX_BURST_BYTES;
+    const mails = this.#entries.size + this.#storing.size;
+    return !isQuiet && mails < MAX_BURST_MAILS && this.#keptBytes < MAX_BURST_BYTES;
   };
 
   #admit(accountId: string, bytes: number): void {
@@ -230,17 +219,11 @@ export class Readings {
 
   readonly #takeOver = (unread: UnreadSource): void => {
     if (this.#entries.has(unread.source)) return;
+    const entry = newEntry(unread.source);
+    this.#entries.set(unread.source, entry);
     // The inbox is unknown for a mail that is loaded from the store.
-    this.#read(this.#add(unread.source), unread, [unread.accountId, '']);
+    this.#read(entry, unread, [unread.accountId, '']);
   };
-
-  #add(source: number): Entry {
-    const entry = { done: Promise.withResolvers<void>(), urgency: { isAwaited: false }, isCancelled: false };
-    // Prevents an unhandled rejection if no caller awaits the promise.
-    entry.done.promise.catch(() => undefined);
-    this.#entries.set(source, entry);
-    return entry;
-  }
 
   /**
    * Parses a mail and stores the result.
@@ -249,7 +232,7 @@ export class Readings {
    */
   #read(
     entry: Entry,
-    { source, size, checks }: UnreadSource,
+    { size, checks }: Pick<UnreadSource, 'size' | 'checks'>,
     flow: Flow,
     kept?: Mail,
     stored?: Promise<void>,
@@ -267,8 +250,8 @@ export class Readings {
     let mail: Omit<Mail, 'checks'> | undefined = kept;
     let checking = kept && check(kept);
     const load = async (): Promise<Uint8Array> => {
-      if (entry.isCancelled || signal.aborted) throw GONE;
-      mail ??= await store.readings.load(source);
+      if (entry.isOver || signal.aborted) throw GONE;
+      mail ??= await store.readings.load(entry.source);
       if (!mail) throw GONE;
       checking ??= check(mail);
       return mail.raw;
@@ -281,9 +264,10 @@ export class Readings {
       const authentication = (await checking) ?? null;
       // Parsed content can only be stored after its source.
       await stored;
-      if (entry.isCancelled) throw GONE;
+      if (entry.isOver) throw GONE;
       // On shutdown, results may be incomplete. The mail is parsed after the next start.
       if (signal.aborted) throw unavailable('closed');
+      const { source } = entry;
       const summary = withVia(parsed.summary, mail?.envelope.via);
       const reading = { ...parsed, summary, authentication, trail: encodeTrail(trail), source, size };
       const keeping = (authentication ? store.readings.keepChecked : store.readings.keep)([reading]);
@@ -293,12 +277,14 @@ export class Readings {
     };
     finish()
       .finally(() => {
-        if (this.#entries.get(source) === entry) this.#entries.delete(source);
+        entry.isOver = true;
+        if (this.#entries.get(entry.source) === entry) this.#entries.delete(entry.source);
       })
       .then(done.resolve, (err) => {
         if (err === GONE) return done.resolve();
         done.reject(err);
-        if (!signal.aborted) log.warn({ err, source }, 'A mail could not be read; it is tried again');
+        if (!signal.aborted)
+          log.warn({ err, source: entry.source }, 'A mail could not be read; it is tried again');
       });
   }
 }

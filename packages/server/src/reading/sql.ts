@@ -18,7 +18,6 @@ import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 export const RAW_PIECE_BYTES = 256 * 1024;
 
 export interface NewSource {
-  source: number;
   /** The mail with our Received line first. The store takes over a resizable buffer: do not use it again. */
   raw: Uint8Array;
   envelope: MailEnvelope;
@@ -44,51 +43,60 @@ export interface ReadingOf extends Reading {
 /** Rows per INSERT. There are few sizes, so that a connection plans few different statements. */
 const SIZES = [64, 16, 4] as const;
 
-/** @param into a table with its columns @param ending constant SQL after the rows */
-export async function insertRows(tx: Tx, into: string, rows: readonly Value[][], ending = '') {
-  const results: Promise<unknown>[] = [];
+/** @param into a table with its columns @param ending constant SQL after the rows, such as `returning` */
+export async function insertRows<Row extends object>(
+  tx: Tx,
+  into: string,
+  rows: readonly Value[][],
+  ending = '',
+): Promise<Row[]> {
+  const results: Promise<Row[]>[] = [];
   for (let at = 0; at < rows.length; ) {
     const size = SIZES.find((one) => one <= rows.length - at) ?? 1;
-    results.push(tx.run(inserted(into, rows.slice(at, at + size), ending)));
+    results.push(tx.all<Row>(inserted(into, rows.slice(at, at + size), ending)));
     at += size;
   }
-  await Promise.all(results);
+  return (await Promise.all(results)).flat();
 }
 
 const pieceOf = (raw: Uint8Array, piece: number): Uint8Array =>
   raw.subarray(piece * RAW_PIECE_BYTES, (piece + 1) * RAW_PIECE_BYTES);
 
-/** Reserves numbers for new sources. No number is ever used twice. */
-async function reserveSources(tx: Tx, count: number): Promise<number[]> {
+/** @returns the number of each row */
+async function insertSources(tx: Tx, rows: readonly Value[][]): Promise<number[]> {
+  const into = 'sources (size, envelope, raw)';
   if (tx.engine === 'postgres') {
-    const rows = await tx.all<{ seq: number }>(
-      sql`select nextval(pg_get_serial_sequence('sources', 'seq')) as seq from generate_series(1, ${count})`,
-    );
-    return rows.map(({ seq }) => seq);
+    const added = await insertRows<{ seq: number }>(tx, into, rows, 'returning seq');
+    // Each row gets a higher number than the row before, but `returning` has no defined order.
+    return added.map(({ seq }) => seq).toSorted((a, b) => a - b);
   }
-  // Before the first source, this row is missing. The table has no unique key, so an upsert is impossible.
-  await tx.run(
-    sql`insert into sqlite_sequence (name, seq) select 'sources', 0
-      where not exists (select 1 from sqlite_sequence where name = 'sources')`,
-  );
-  const last = await tx.first<{ seq: number }>(
-    sql`update sqlite_sequence set seq = seq + ${count} where name = 'sources' returning seq`,
-  );
-  return Array.from({ length: count }, (_, index) => (last?.seq ?? Number.NaN) - count + 1 + index);
+  // On SQLite, `returning` copies each row, which would double the time of the insert.
+  await insertRows(tx, into, rows);
+  const [{ last } = { last: 0 }] = await tx.all<{ last: number }>(sql`select last_insert_rowid() as last`);
+  return rows.map((_, index) => last - rows.length + 1 + index);
 }
 
-export async function addSources(tx: Tx, mails: readonly NewSource[]): Promise<void> {
-  const rows = mails.map(({ source, raw, envelope, trail }) => [
-    ...[source, raw.length, JSON.stringify({ ...envelope, trail }), pieceOf(raw, 0)],
+export type StoredSource<Mail extends NewSource> = Mail & { source: number };
+
+/** @returns the mails with the numbers of their sources. No number is ever used twice. */
+export async function addSources<Mail extends NewSource>(
+  tx: Tx,
+  mails: readonly Mail[],
+): Promise<StoredSource<Mail>[]> {
+  const rows = mails.map(({ raw, envelope, trail }) => [
+    ...[raw.length, JSON.stringify({ ...envelope, trail }), pieceOf(raw, 0)],
   ]);
-  const pieces: Promise<unknown>[] = [insertRows(tx, 'sources (seq, size, envelope, raw)', rows)];
-  for (const { source, raw } of mails) {
+  const numbers = await insertSources(tx, rows);
+  const stored = mails.map((mail, index) => ({ ...mail, source: numbers[index] as number }));
+  const pieces: Promise<unknown>[] = [];
+  for (const { source, raw } of stored) {
     for (let piece = 1; piece * RAW_PIECE_BYTES < raw.length; piece++) {
       const row = [source, piece, pieceOf(raw, piece)];
       pieces.push(insertRows(tx, 'source_pieces (source_seq, piece, bytes)', [row]));
     }
   }
   await Promise.all(pieces);
+  return stored;
 }
 
 export async function removeSources(tx: Tx, seqs: readonly number[]): Promise<void> {
@@ -242,8 +250,6 @@ export const readings = {
 
   /** Waits for stable storage, because a later check of the sender may give another result. */
   keepChecked: write({ keepsInboxes: true, mayUseReserve: true }, keep),
-
-  reserve: write({ keepsInboxes: true }, reserveSources),
 
   missing: read((db, sources: readonly number[]) =>
     db.all<UnreadSource>(

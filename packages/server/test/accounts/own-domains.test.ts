@@ -115,7 +115,6 @@ describe('mail to the domain of one account', () => {
         begin() {
           throw new Error('nothing is sent here');
         },
-        reserve: () => Promise.reject(new Error('nothing is sent here')),
         ensure: () => Promise.reject(new Error('nothing is sent here')),
       },
       ...{ clock, events: createEventBus(), plans: createPlans() },

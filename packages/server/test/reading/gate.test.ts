@@ -12,7 +12,6 @@ import { inboxAt, mailTo, onlyPlaced, T } from '../store/builders.ts';
 import { SHOWING, showingMethods } from '../store/contract/reading-methods.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { useFolder } from '../support/folder.ts';
-import { nextSource } from '../support/mail/next-source.ts';
 import type { ReadMail } from '../support/store-on.ts';
 
 /** What shows nothing of what a mail says. */
@@ -74,7 +73,7 @@ describe('the gate', () => {
       async read(sources) {
         // One more with each reading: a page that followed would never be finished.
         arrived += 1;
-        await onlyPlaced(busy, { ...toRead, source: nextSource() }, T);
+        await onlyPlaced(busy, toRead, T);
         const size = toRead.raw.length;
         await busy.readings.keep(sources.map((source) => ({ ...toRead.reading, source, size })));
       },
@@ -102,11 +101,7 @@ describe('the backlog of an account', () => {
       ...{ authenticating: null, events: createEventBus(), clock: new FakeClock() },
       ...{ log: pino({ level: 'silent' }), isShared: false },
     });
-    let sources = 0;
-    const begin = (accountId: string) => {
-      sources += 1;
-      return readings.begin(sources, mailTo([]), [accountId, 'inb']);
-    };
+    const begin = (accountId: string) => readings.begin(mailTo([]), [accountId, 'inb']);
     const begun = Array.from({ length: 20_000 }, () => begin('busy'));
     expect(() => begin('busy')).toThrow('Too much mail of this account is not read yet');
     expect(() => begin('other')).not.toThrow();

@@ -13,7 +13,6 @@ import type { Reading } from '../../src/reading/sql.ts';
 import type { Refusal } from '../../src/refusals/sql.ts';
 import type { Store } from '../../src/store.ts';
 import type { NewWebhook } from '../../src/webhooks/sql/webhooks.ts';
-import { nextSource } from '../support/mail/next-source.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 import type { ReadMail } from '../support/store-on.ts';
 
@@ -138,7 +137,6 @@ export function mailTo(
     maxMessages: changes.maxMessages ?? 1000,
   }));
   return {
-    source: nextSource(),
     raw,
     envelope: { mailFrom: '', helo: 'NUL \0', remoteAddress: '127.0.0.1', tls: true },
     checks: false,
@@ -190,9 +188,9 @@ export async function staged(
   accountId: string,
   stage: string,
 ): Promise<number> {
-  const { source } = mail;
-  await store.messages.stage(mail, accountId, stage);
-  await store.readings.keep([{ ...mail.reading, source, size: mail.raw.length }]);
+  const size = mail.raw.length;
+  const source = await store.messages.stage(mail, accountId, stage);
+  await store.readings.keep([{ ...mail.reading, source, size }]);
   return source;
 }
 

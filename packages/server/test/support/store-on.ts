@@ -16,32 +16,34 @@ export type ReadMail = NewMail & { reading: Reading };
 
 const isRead = (mail: NewMail): mail is ReadMail => 'reading' in mail;
 
-/** Mails that are being stored with their parsed content, by source. */
-const storing = new Map<number, Promise<unknown>>();
+/** Calls that are storing mails with their parsed content. */
+const storing = new Set<Promise<unknown>>();
 
 /** For stores that read beside others that store mail in this process by {@link withReadings}. */
-export const readHere: ReadSources = async (sources) => {
-  await Promise.allSettled(sources.map((source) => storing.get(source)));
+export const readHere: ReadSources = async () => {
+  await Promise.allSettled(storing);
 };
 
 export function withReadings(store: Store): Store {
   const add: Store['messages']['addBatch'] = async (mails, now) => {
-    const read = mails
-      .filter(isRead)
-      .map(({ reading, source, raw }) => ({ ...reading, source, size: raw.length }));
+    // The store may take over the bytes.
+    const read = mails.map((mail) => isRead(mail) && { ...mail.reading, size: mail.raw.length });
     const placed = await store.messages.addBatch(mails, now);
-    const stored = new Set(placed.flat().map((one) => ('messageId' in one ? one.source : undefined)));
-    const kept = read.filter(({ source }) => stored.has(source));
+    const kept = placed.flatMap((places, index) => {
+      const [stored] = places.filter((place) => 'messageId' in place);
+      const reading = read[index];
+      return stored && reading ? [{ ...reading, source: stored.source }] : [];
+    });
     if (kept.length > 0) await store.readings.keep(kept);
     return placed;
   };
   const addBatch: typeof add = async (mails, now) => {
     const adding = add(mails, now);
-    for (const { source } of mails) storing.set(source, adding);
+    storing.add(adding);
     try {
       return await adding;
     } finally {
-      for (const { source } of mails) storing.delete(source);
+      storing.delete(adding);
     }
   };
   return { ...store, messages: { ...store.messages, addBatch } };

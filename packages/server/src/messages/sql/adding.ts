@@ -13,10 +13,17 @@ import {
 } from '../../database/sql.ts';
 import { newId } from '../../ids.ts';
 import { endDelivered, failDelivered, takeOutcome } from '../../outgoing/sql.ts';
-import { addSources, insertRows, RAW_PIECE_BYTES, removeSources } from '../../reading/sql.ts';
+import {
+  addSources,
+  insertRows,
+  RAW_PIECE_BYTES,
+  removeSources,
+  type StoredSource,
+} from '../../reading/sql.ts';
 import type { NewMail, NewMailRecipient, Placed } from '../records.ts';
 import { evict } from './ending.ts';
 
+/** A locked inbox. Its counters include the messages of the batch as soon as they are planned. */
 interface BatchInbox {
   id: string;
   accountId: string;
@@ -24,67 +31,97 @@ interface BatchInbox {
   messageCount: number;
   lastReceivedAt: number;
   emptiedUpTo: number;
-  outcomes: string | null;
+  outcomes: OutcomeState[];
+  webhooks: Webhook[];
+  /** The row number of the account, and the last used `accountOrder`; all inboxes of an account share this. */
+  place: { account: number; order: number };
+  /** How many messages the batch adds. */
+  added: number;
+  /** How many of its oldest messages the batch deletes. */
+  excess: number;
 }
 
 interface PlannedMessage {
   inbox: BatchInbox;
-  recipient: NewMailRecipient;
+  rcptTo: string[];
   placed: Extract<Placed, { messageId: string }>;
+  deliveries: NewDelivery[];
+}
+
+interface PlannedMail {
+  mail: StoredSource<NewMail>;
+  messages: PlannedMessage[];
 }
 
 interface BatchPlan {
-  mails: { mail: NewMail; messages: PlannedMessage[] }[];
+  mails: PlannedMail[];
   placed: Placed[][];
-  /** For each inbox: the number of added messages, which the counters of the inbox already include. */
-  changed: Map<BatchInbox, number>;
-  /** For each full inbox that deletes its oldest messages: how many messages to delete. */
-  overfull: Map<BatchInbox, number>;
+  /** Sources of mails that no inbox takes. */
+  refused: number[];
+  /** Ids of outgoing mail that no inbox takes. */
+  undelivered: string[];
+}
+
+function planMessage(
+  inbox: BatchInbox,
+  { rcptTo, maxMessages, evictsOldest }: NewMailRecipient,
+  source: number,
+  now: number,
+): PlannedMessage {
+  inbox.added += 1;
+  inbox.messageCount += 1;
+  inbox.lastReceivedAt = Math.max(now, inbox.lastReceivedAt + 1);
+  if (evictsOldest && inbox.messageCount > maxMessages) {
+    inbox.excess += inbox.messageCount - maxMessages;
+    inbox.messageCount = maxMessages;
+  }
+  const { id: inboxId, accountId, webhooks, lastReceivedAt: receivedAt } = inbox;
+  const messageId = newId('msg', receivedAt);
+  const deliveries = deliveriesOf({ inboxId, messageId }, webhooks, now);
+  const placed = { inboxId, accountId, messageId, receivedAt, source };
+  if (deliveries.length === 0) return { inbox, rcptTo, placed, deliveries };
+  return { inbox, rcptTo, placed: { ...placed, deliveries: deliveries.length }, deliveries };
 }
 
 /**
- * Decides which messages to store, and updates the counters of inboxes. `ended` has the ids of outgoing mail that
- * this transaction completed. Mail with another `outgoing` id is skipped, because it was stored or cancelled before.
+ * Decides which messages to store. Mail with an `outgoing` id that is not in `ended` is skipped, because it was
+ * stored or cancelled before.
  */
-function planBatch(mails: readonly NewMail[], { inboxes, ended }: Locked, now: number): BatchPlan {
-  const plan: BatchPlan = { mails: [], placed: [], changed: new Map(), overfull: new Map() };
+function planBatch(
+  mails: readonly StoredSource<NewMail>[],
+  { inboxes, ended }: Locked,
+  now: number,
+): BatchPlan {
+  const plan: BatchPlan = { mails: [], placed: [], refused: [], undelivered: [] };
   const toStore = new Set(ended);
+  const isFull = ({ inboxId, evictsOldest, maxMessages }: NewMailRecipient): boolean =>
+    !evictsOldest && (inboxes.get(inboxId)?.messageCount ?? -1) >= maxMessages;
   for (const mail of mails) {
     const { source, recipients, outgoing } = mail;
-    const isRefused = recipients.some(({ inboxId, evictsOldest, maxMessages }) => {
-      const inbox = inboxes.get(inboxId);
-      return inbox !== undefined && !evictsOldest && inbox.messageCount >= maxMessages;
-    });
+    const refused = recipients.some(isFull) ? 'full' : 'gone';
     const wasStored = outgoing !== undefined && !toStore.delete(outgoing);
     const messages: PlannedMessage[] = [];
     const place = (recipient: NewMailRecipient): Placed => {
-      const { inboxId, accountId, maxMessages, evictsOldest } = recipient;
-      const inbox = wasStored ? undefined : inboxes.get(inboxId);
-      if (isRefused || !inbox) return { inboxId, accountId, refused: isRefused ? 'full' : 'gone' };
-      inbox.messageCount += 1;
-      inbox.lastReceivedAt = Math.max(now, inbox.lastReceivedAt + 1);
-      plan.changed.set(inbox, (plan.changed.get(inbox) ?? 0) + 1);
-      const excess = evictsOldest ? inbox.messageCount - maxMessages : 0;
-      if (excess > 0) {
-        plan.overfull.set(inbox, (plan.overfull.get(inbox) ?? 0) + excess);
-        inbox.messageCount = maxMessages;
-      }
-      const receivedAt = inbox.lastReceivedAt;
-      const placed = { inboxId, accountId, messageId: newId('msg', receivedAt), receivedAt, source };
-      messages.push({ inbox, recipient, placed });
-      return placed;
+      const { inboxId, accountId } = recipient;
+      const inbox = refused === 'full' || wasStored ? undefined : inboxes.get(inboxId);
+      if (!inbox) return { inboxId, accountId, refused };
+      const message = planMessage(inbox, recipient, source, now);
+      messages.push(message);
+      return message.placed;
     };
     plan.placed.push(recipients.map(place));
     if (messages.length > 0) plan.mails.push({ mail, messages });
+    else {
+      plan.refused.push(source);
+      if (outgoing !== undefined && !wasStored) plan.undelivered.push(outgoing);
+    }
   }
   return plan;
 }
 
-/** Rows that a batch has locked. Even recipients that will get no message have an `accountOrder` reserved. */
 interface Locked {
-  places: Map<string, { account: number; order: number }>;
-  inboxes: Map<string, BatchInbox>;
-  webhooks: Webhook[];
+  inboxes: ReadonlyMap<string, BatchInbox>;
+  /** Ids of outgoing mail that this transaction completes. */
   ended: string[];
 }
 
@@ -127,11 +164,12 @@ interface Webhook {
 }
 
 /** A freed inbox has ended, even if its expiry is in the future again because a clock was set back. */
-async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise<BatchInbox[]> {
+async function lockInboxes(tx: Tx, ids: readonly string[], now: number) {
+  type Row = Omit<BatchInbox, 'outcomes'> & { outcomes: string | null };
   // On SQLite, one query per inbox takes half the time of a query with a list.
   const lists = tx.engine === 'postgres' ? [ids] : ids.map((id) => [id]);
   const found = lists.map((list) =>
-    tx.all<BatchInbox>(
+    tx.all<Row>(
       sql`select id, account_id as "accountId", seq, message_count as "messageCount",
           last_received_at as "lastReceivedAt", emptied_up_to as "emptiedUpTo", outcomes
         from inboxes where id ${anyOf(list)} and expires_at > ${now} and freed = 0 order by id ${FOR_UPDATE}`,
@@ -150,8 +188,6 @@ const webhooksOf = (tx: Tx, accountIds: readonly string[], inboxIds: readonly st
         and enabled = 1 and ends_at > ${now} order by id ${KEEP}`,
   );
 
-const NONE_ENDED: Promise<string[]> = Promise.resolve([]);
-
 /** Every batch locks the rows of a table in the same order, to prevent deadlocks. */
 async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Locked> {
   const recipients = mails.flatMap((mail) => mail.recipients);
@@ -161,41 +197,50 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
   const inboxIds = [...owners.keys()];
   const accountIds = [...counts.keys()];
   const outgoing = mails.flatMap((mail) => mail.outgoing ?? []);
-  const [taken, inboxes, webhooks, ended] = await together([
+  const [taken, found, webhooks, ended] = await together([
     takePlaces(tx, counts),
     lockInboxes(tx, inboxIds, now),
     webhooksOf(tx, accountIds, inboxIds, now),
-    outgoing.length === 0 ? NONE_ENDED : endDelivered(tx, outgoing, now),
+    endDelivered(tx, outgoing, now),
   ]);
+  // Even recipients that will get no message have an `accountOrder` reserved.
   const places = new Map(
     taken.map(({ id, account, last }) => [id, { account, order: last - (counts.get(id) ?? 0) }]),
   );
-  const live = inboxes.filter(({ id, accountId }) => owners.get(id) === accountId && places.has(accountId));
-  return {
-    places,
-    inboxes: new Map(live.map((inbox) => [inbox.id, inbox])),
-    ...{ webhooks, ended },
-  };
+  const inboxes = new Map<string, BatchInbox>();
+  for (const { outcomes, ...row } of found) {
+    const place = places.get(row.accountId);
+    if (owners.get(row.id) !== row.accountId || !place) continue;
+    inboxes.set(row.id, {
+      ...row,
+      ...{ place, added: 0, excess: 0 },
+      outcomes: outcomes === null ? [] : parseOr<OutcomeState[]>(outcomes, []),
+      webhooks: webhooks.filter(
+        ({ accountId, inboxId }) => accountId === row.accountId && (inboxId ?? row.id) === row.id,
+      ),
+    });
+  }
+  return { inboxes, ended };
 }
 
-async function addMessages(tx: Tx, { mails }: BatchPlan, places: Locked['places']): Promise<void> {
+async function addMessages(tx: Tx, mails: readonly PlannedMail[]): Promise<void> {
   const shared: [number, number][] = [];
   const rows = mails.flatMap(({ mail: { source }, messages }) => {
     if (messages.length > 1) shared.push([source, messages.length]);
-    return messages.map(({ inbox, recipient, placed: { messageId, receivedAt } }) => {
-      const place = places.get(recipient.accountId);
-      if (!place) throw new Error('An inbox has no account.');
+    return messages.map(({ inbox: { seq, place }, rcptTo, placed: { messageId, receivedAt } }) => {
       place.order += 1;
-      const rcptTo = JSON.stringify(recipient.rcptTo);
-      return [inbox.seq, receivedAt, messageId, source, rcptTo, place.account, place.order];
+      return [seq, receivedAt, messageId, source, JSON.stringify(rcptTo), place.account, place.order];
     });
   });
-  const columns = 'inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order';
   await together([
-    insertRows(tx, `messages (${columns})`, rows),
+    insertRows(tx, MESSAGES, rows),
     insertRows(tx, 'shared_sources (source_seq, messages)', shared),
   ]);
 }
+
+/** Columns of new messages; `id` contains `received_at`. */
+export const MESSAGES =
+  'messages (inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order)';
 
 interface NewDelivery {
   id: string;
@@ -229,33 +274,20 @@ export async function addDeliveries(
   await insertRows(tx, `deliveries (${columns})`, rows);
 }
 
-const planDeliveries = ({ mails }: BatchPlan, webhooks: readonly Webhook[], now: number): NewDelivery[][] =>
-  mails.map(({ messages }) =>
-    messages.flatMap(({ placed }) => {
-      const { accountId, inboxId, messageId } = placed;
-      const ofMessage = webhooks.filter(
-        (webhook) =>
-          webhook.accountId === accountId && (webhook.inboxId === null || webhook.inboxId === inboxId),
-      );
-      const deliveries = deliveriesOf({ inboxId, messageId }, ofMessage, now);
-      if (deliveries.length > 0) placed.deliveries = deliveries.length;
-      return deliveries;
-    }),
-  );
-
-function addUnread(tx: Tx, { mails }: BatchPlan, deliveries: readonly (readonly NewDelivery[])[]) {
-  const rows = mails.map(({ mail: { source, recipients, checks } }, index) => {
-    const ids = deliveries[index]?.map(({ id }) => id) ?? [];
+function addUnread(tx: Tx, mails: readonly PlannedMail[]) {
+  const rows = mails.map(({ mail: { source, recipients, checks }, messages }) => {
+    const ids = messages.flatMap(({ deliveries }) => deliveries.map(({ id }) => id));
     const waiting = ids.length > 0 ? JSON.stringify(ids) : null;
     return [source, recipients[0]?.accountId ?? '', checks ? 1 : 0, waiting];
   });
   return insertRows(tx, 'unread (source_seq, account_id, checks, deliveries)', rows);
 }
 
-async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise<void> {
-  const rows = [...changed].map(([{ seq, messageCount: messages, lastReceivedAt: last }, added]) => ({
-    ...{ seq, messages, last, added },
-  }));
+async function moveInboxes(tx: Tx, { inboxes }: Locked, now: number): Promise<void> {
+  const rows = [...inboxes.values()].flatMap(
+    ({ seq, messageCount: messages, lastReceivedAt: last, added }) =>
+      added > 0 ? { seq, messages, last, added } : [],
+  );
   if (tx.engine === 'sqlite') {
     await Promise.all(
       rows.map(({ seq, messages, last, added }) =>
@@ -282,18 +314,17 @@ async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise
 }
 
 /** Takes the next simulated outcome (such as a bounce) of each inbox, so that no other mail uses it. */
-async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<void> {
+async function addOutcomes(tx: Tx, mails: readonly PlannedMail[], now: number): Promise<void> {
   const rows: Value[][] = [];
-  const rulesOf = new Map<BatchInbox, OutcomeState[]>();
+  const changed = new Set<BatchInbox>();
   for (const { mail, messages } of mails) {
     const { via, mailFrom } = mail.envelope;
+    // A bounce has no sender to which an outcome could be sent.
+    if (mailFrom === '') continue;
     for (const { inbox, placed } of messages) {
-      // A bounce has no sender to which an outcome could be sent.
-      if (inbox.outcomes === null || mailFrom === '') continue;
-      const rules = rulesOf.get(inbox) ?? parseOr<OutcomeState[]>(inbox.outcomes, []);
-      const outcome = takeOutcome(rules);
+      const outcome = takeOutcome(inbox.outcomes);
       if (outcome === undefined) continue;
-      rulesOf.set(inbox, rules);
+      changed.add(inbox);
       placed.hasOutcome = true;
       const kind = via === undefined ? 'report' : 'event';
       const isMailed = kind === 'report' && outcome !== 'unsubscribe';
@@ -307,8 +338,8 @@ async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<v
   const columns = 'id, account_id, inbox_seq, kind, state, message_id, details, created_at, due_at, attempts';
   await together([
     insertRows(tx, `outgoing (${columns})`, rows),
-    ...[...rulesOf].map(([{ seq }, rules]) =>
-      tx.run(sql`update inboxes set outcomes = ${JSON.stringify(rules)} where seq = ${seq}`),
+    ...[...changed].map(({ seq, outcomes }) =>
+      tx.run(sql`update inboxes set outcomes = ${JSON.stringify(outcomes)} where seq = ${seq}`),
     ),
   ]);
 }
@@ -322,32 +353,27 @@ async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<v
 export const addBatch = write(
   { keepsInboxes: true, commit: 'pipelined' },
   async (tx, mails: NewMail[], now: number): Promise<Placed[][]> => {
-    // On PostgreSQL, sources are sent together with the statements that lock rows, to save a round trip.
-    // Large sources are stored before any row is locked. Sources of rejected mails are deleted below.
-    const early = tx.engine === 'postgres' ? addSources(tx, mails) : undefined;
-    if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await early;
-    const [, locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);
-    const plan = planBatch(mails, locked, now);
-    const kept = plan.mails.map(({ mail }) => mail);
-    if (!early) await addSources(tx, kept);
-    const unstored = locked.ended.filter((id) => !kept.some(({ outgoing }) => outgoing === id));
-    const refused = early && kept.length < mails.length ? mails.filter((mail) => !kept.includes(mail)) : [];
-    const deliveries = planDeliveries(plan, locked.webhooks, now);
+    // Sources are sent together with the statements that lock rows, which saves PostgreSQL a round trip.
+    // Large sources are stored before any row is locked. Sources of refused mails are deleted below.
+    const adding = addSources(tx, mails);
+    if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await adding;
+    const [stored, locked] = await together([adding, lock(tx, mails, now)]);
+    const plan = planBatch(stored, locked, now);
+    const { mails: kept, placed, refused, undelivered } = plan;
+    const deliveries = kept.flatMap(({ messages }) => messages.flatMap((message) => message.deliveries));
+    const overfull = [...locked.inboxes.values()].filter(({ excess }) => excess > 0);
     // COMMIT is sent next, so all statements must be sent in this turn of the event loop.
     const others = together([
-      addMessages(tx, plan, locked.places),
-      addDeliveries(tx, deliveries.flat(), now, null),
-      addUnread(tx, plan, deliveries),
-      moveInboxes(tx, plan, now),
-      addOutcomes(tx, plan, now),
-      unstored.length === 0 ? NONE_ENDED : failDelivered(tx, unstored),
-      removeSources(
-        tx,
-        refused.map(({ source }) => source),
-      ),
+      addMessages(tx, kept),
+      addDeliveries(tx, deliveries, now, null),
+      addUnread(tx, kept),
+      moveInboxes(tx, locked, now),
+      addOutcomes(tx, kept, now),
+      failDelivered(tx, undelivered),
+      removeSources(tx, refused),
     ]);
-    await (plan.overfull.size === 0 ? tx.finish(others) : others);
-    await evict(tx, plan.overfull);
-    return plan.placed;
+    await (overfull.length === 0 ? tx.finish(others) : others);
+    await evict(tx, overfull);
+    return placed;
   },
 );

@@ -32,9 +32,12 @@ export async function freeEmptied(tx: Tx, limit: number): Promise<number> {
 }
 
 /** Deletes the oldest messages of locked inboxes, as many as given. Large sources are left to the sweeper. */
-export async function evict(tx: Tx, overfull: ReadonlyMap<{ seq: number; emptiedUpTo: number }, number>) {
+export async function evict(
+  tx: Tx,
+  overfull: readonly { seq: number; emptiedUpTo: number; excess: number }[],
+) {
   const released: number[] = [];
-  for (const [{ seq, emptiedUpTo }, excess] of overfull) {
+  for (const { seq, emptiedUpTo, excess } of overfull) {
     const deleted = await tx.all<{ source: number }>(
       sql`delete from messages where inbox_seq = ${seq} and received_at in (
           select received_at from messages where inbox_seq = ${seq} and received_at > ${emptiedUpTo}

@@ -5,7 +5,7 @@ import { AppError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
 import type { InboxRecord, StagedMails } from '../../inboxes/records.ts';
 import { addSources, insertRows, type NewSource } from '../../reading/sql.ts';
-import { addDeliveries, deliveriesOf, takePlaces } from './adding.ts';
+import { addDeliveries, deliveriesOf, MESSAGES, takePlaces } from './adding.ts';
 
 /** The sources of an unfinished import are deleted after this time, which is longer than any import takes. */
 export const STAGED_MS = HOUR_MS;
@@ -22,15 +22,15 @@ export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
 export const imports = {
   /**
    * Stores the source of an imported mail. The caller has it parsed before it creates the inbox.
-   * @param stage names the import: one `newId('msg', now)` for all its mails
+   * @param stage names the import: one `newId('msg', now)` for all its mails @returns the number of the source
    */
   stage: write({ keepsInboxes: true }, async (tx, mail: NewSource, accountId: string, stage: string) => {
-    const { source } = mail;
-    await addSources(tx, [mail]);
+    const [{ source } = { source: 0 }] = await addSources(tx, [mail]);
     await tx.run(
       sql`insert into unread (source_seq, account_id, checks) values (${source}, ${accountId}, 0)`,
     );
     await tx.run(sql`insert into parked_sources (source_seq, stage) values (${source}, ${stage})`);
+    return source;
   }),
 
   unstage: write({ keepsInboxes: true, mayUseReserve: true }, async (tx, stage: string) => {
@@ -88,8 +88,7 @@ export async function placeStaged(
     const addresses = JSON.stringify(rcptTo.length === 0 ? [inbox.address] : rcptTo);
     return [seq, first + n, ids[n] ?? '', source, addresses, account, last - mails.length + 1 + n];
   });
-  const columns = 'inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order';
-  await insertRows(tx, `messages (${columns})`, rows);
+  await insertRows(tx, MESSAGES, rows);
   await addDeliveriesOf(tx, inbox, ids, now);
   const lastReceivedAt = first + mails.length - 1;
   await tx.run(

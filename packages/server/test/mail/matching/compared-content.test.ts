@@ -4,7 +4,6 @@ import { NO_CONTENT } from '../../../src/mail/mail.ts';
 import { ComparedContent, recentContents } from '../../../src/mail/matching/compared-content.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, reread, T } from '../../store/builders.ts';
 import { openTemporaryHere } from '../../store/sqlite/open-sqlite.ts';
-import { nextSource } from '../../support/mail/next-source.ts';
 
 const page = (htmlWords: string) => new ComparedContent({ ...NO_CONTENT, htmlWords });
 const plain = (text: string) => new ComparedContent({ ...NO_CONTENT, text });
@@ -35,7 +34,7 @@ describe('the text of a message', () => {
     const MAILS = 5;
     for (let n = 0; n < MAILS; n++) {
       const read = reread(mail, { content: encoder.encode(JSON.stringify(content)) });
-      await onlyPlaced(on.store, { ...read, source: nextSource() }, T);
+      await onlyPlaced(on.store, read, T);
     }
     const folded = countFolded();
     const range = { ...everything, limit: 1, order: 'oldest-first', onlyMatches: false } as const;

@@ -8,7 +8,7 @@ import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { withReadings } from '../../support/store-on.ts';
-import { accountAt, inboxAt, mailTo, refusalOf, sweepAll, T, ttl, webhookAt } from '../builders.ts';
+import { accountAt, inboxAt, mailTo, placedIn, refusalOf, sweepAll, T, ttl, webhookAt } from '../builders.ts';
 import { brokenInvariants } from '../invariants.ts';
 import { createDatabase } from './open-postgres.ts';
 
@@ -217,7 +217,8 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     const raw = await openPostgres({ url });
     const mails = Array.from({ length: 40 }, () => mailTo([inbox]));
     for (let n = 0; n < 4; n++) await webhookOf(null);
-    await raw.messages.addBatch(mails, T);
+    const sizes = mails.map((mail) => mail.raw.length);
+    const placed = (await raw.messages.addBatch(mails, T)).map(([first]) => placedIn(first));
     // In another order than that of the ids, which is that of the mails.
     await admin.query('create temporary table moved as select * from deliveries; delete from deliveries');
     await admin.query('insert into deliveries select * from moved order by md5(id)');
@@ -235,12 +236,10 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
       await changing;
     }
 
-    const sources = mails.toReversed();
-    await locksInOrder(() =>
-      raw.readings.keep(
-        sources.map(({ reading, source, raw: { length: size } }) => ({ ...reading, source, size })),
-      ),
-    );
+    const readings = mails.map(({ reading }, index) => ({
+      ...{ ...reading, source: placed[index]?.source ?? 0, size: sizes[index] ?? 0 },
+    }));
+    await locksInOrder(() => raw.readings.keep(readings.toReversed()));
     await locksInOrder(() => raw.inboxes.delete(owner, inbox.id, T).then(() => sweepAll(raw, T)));
     await raw.close();
   });
