@@ -19,10 +19,7 @@ function createListeners() {
 
 export type EventBus = ReturnType<typeof createEventBus>;
 
-/**
- * Events inside one process, published after the commit. An event is a hint to read the store again, so a lost event
- * only causes a delay. Subscribe before you query the store, so that no change is missed.
- */
+/** Events within a process, after the commit. They are hints: subscribe before you query the store. */
 export function createEventBus() {
   const [byInbox, byAccount, ofDeliveries] = [createListeners(), createListeners(), createListeners()];
   return {

@@ -3,7 +3,7 @@ import { CACHE_TTL_MS, type Clock } from './clock.ts';
 import { sessions } from './console/sql.ts';
 import { mayDependOnItem } from './database/failures.ts';
 import type { Hint } from './database/postgres/change-signal.ts';
-import { type Calls, callRead, callsOf, type Operation } from './database/sql.ts';
+import { type Calls, callRead, type Operation } from './database/sql.ts';
 import { AppError } from './errors.ts';
 import { faults } from './faults/sql.ts';
 import type { CreatedInbox } from './inboxes/records.ts';
@@ -106,9 +106,14 @@ export function storeOf(
     }
     throw error;
   };
-  const calls = callsOf(operations, (path, operation, args) =>
-    callRead((next) => invoke(path, operation, next), args, read).catch(failed),
-  );
+  const nouns: Record<string, Record<string, unknown>> = {};
+  for (const [path, operation] of OPERATIONS) {
+    const [noun = '', name = ''] = path.split('.');
+    const call = (...args: readonly unknown[]) =>
+      callRead((next) => invoke(path, operation, next), args, read).catch(failed);
+    nouns[noun] = { ...nouns[noun], [name]: call };
+  }
+  const calls = nouns as Calls<typeof operations>;
   const mails = createMailBatcher(calls.messages.addBatch, mayDependOnItem);
   const { keep, keepChecked } = calls.readings;
   let pinging: Promise<void> | undefined;

@@ -315,8 +315,6 @@ export const search = operation<Db>('search');
 export const write = operation<Tx>('write');
 export const steps = operation<Transaction>('steps');
 
-export type Operations = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
-
 /** Operations without the parameter `on`. Go-to-definition works because the mapped type is homomorphic. */
 export type Calls<Table> = {
   [Noun in keyof Table]: {
@@ -325,20 +323,6 @@ export type Calls<Table> = {
       : never;
   };
 };
-
-export function callsOf<Table extends Operations>(
-  table: Table,
-  call: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
-): Calls<Table> {
-  const nouns = Object.entries(table).map(([noun, operations]) => {
-    const named = Object.entries(operations).map(([name, operation]) => {
-      const path = `${noun}.${name}`;
-      return [name, (...args: readonly unknown[]) => call(path, operation, args)];
-    });
-    return [noun, Object.fromEntries(named)];
-  });
-  return Object.fromEntries(nouns) as Calls<Table>;
-}
 
 export function runOn(
   { kind, run, traits }: Operation<never, unknown>,

@@ -25,11 +25,7 @@ const memoryGiven = ({ args }: Call): ArrayBuffer[] =>
     .map(({ buffer }) => buffer)
     .filter((buffer): buffer is ArrayBuffer => buffer instanceof ArrayBuffer && buffer.resizable);
 
-type FromThread =
-  | { ready: true }
-  | { failed: SentError }
-  | { id: number; value: unknown }
-  | { id: number; error: SentError };
+type FromThread = { ready: true } | { id: number; value: unknown } | { id: number; error: SentError };
 
 type SentError = Pick<Error, 'message'> &
   Partial<Pick<AppError, 'code' | 'details'>> & { stack?: string | undefined };
@@ -46,10 +42,7 @@ const receiveError = ({ code, message, details, stack }: SentError): Error =>
 
 export interface ThreadClient {
   open(): Promise<void>;
-  /**
-   * Rejects with the error of the operation. If the thread dies, writes reject with `outcome_unknown`, and
-   * reads with `unavailable`.
-   */
+  /** If the thread dies, writes reject with `outcome_unknown`, and reads with `unavailable`. */
   call(path: string, args: readonly unknown[]): Promise<unknown>;
   /** Finishes the running calls first. Later calls throw `unavailable`. */
   close(): Promise<void>;
@@ -74,8 +67,7 @@ function startInstance(worker: Worker, onExit: (crash: Error | undefined) => voi
     if ('ready' in message) {
       isOpen = true;
       opened.resolve();
-    } else if ('failed' in message) crash = receiveError(message.failed);
-    else {
+    } else {
       const call = calls.get(message.id);
       calls.delete(message.id);
       if ('error' in message) call?.reject(receiveError(message.error));
@@ -137,16 +129,13 @@ export interface Served {
   toUnavailable(error: unknown): AppError | undefined;
 }
 
+/** If the database cannot be opened, the rejection ends the thread. */
 export async function serveThread(open: () => Promise<Served>): Promise<void> {
   if (!parentPort) throw new Error('This module runs only as a worker thread.');
   const port = parentPort;
-  try {
-    serve(await open(), port);
-    port.postMessage({ ready: true } satisfies FromThread);
-    giveBackMemoryLater();
-  } catch (error) {
-    port.postMessage({ failed: sendError(error) } satisfies FromThread);
-  }
+  serve(await open(), port);
+  port.postMessage({ ready: true } satisfies FromThread);
+  giveBackMemoryLater();
 }
 
 function serve({ kit, admit, toUnavailable }: Served, port: MessagePort): void {

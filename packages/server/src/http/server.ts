@@ -11,7 +11,7 @@ import { ConnectionLimiter, type LimitedConnection, sourceKey } from '../connect
 import { consolePages } from '../console/pages.ts';
 import { sessionRoutes } from '../console/session-api.ts';
 import { oncePerMinute } from '../log.ts';
-import { createContents } from '../messages/contents.ts';
+import { Contents } from '../messages/contents.ts';
 import { createHeldDeps } from '../messages/held.ts';
 import {
   type AnswerCors,
@@ -106,7 +106,7 @@ export async function buildApp(options: Config, deps: HttpDeps, gate: Gate = cre
     deps,
     held,
     heldDeps: createHeldDeps(deps, async (...asked) => gate.guard.findInbox(...asked)),
-    contents: createContents(deps),
+    contents: new Contents(deps),
     responses: new ResponseCache(),
     dialectSecret: randomUUID(),
     ...gate,

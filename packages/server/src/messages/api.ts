@@ -16,7 +16,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/inputs.ts';
 import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/etag.ts';
-import { routesOf } from '../http/route.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { fold } from '../mail/matching/compared-content.ts';
 import { type Contents, findMessage, rawPieces, throwMissing } from './contents.ts';
@@ -38,12 +38,19 @@ const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
 const onceEach = (tags: readonly string[]): string[] =>
   [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
 
-export function messageRoutes(
-  app: App,
+export function messageRoutes(app: App, context: RouteContext): void {
+  const route = routesOf(app, 'Messages');
+  messageRoute(route, context);
+  markRoute(route, context);
+  rawRoute(route, context);
+  deletionRoutes(route, context);
+  lintRoute(route, context);
+}
+
+function messageRoute(
+  route: AddRoute,
   { options, deps: { store, clock }, held, contents, responses }: RouteContext,
 ): void {
-  const route = routesOf(app, 'Messages');
-
   route('GET /v1/inboxes/:id/messages/:messageId', {
     access: 'inbox:read',
     operationId: 'getMessage',
@@ -74,7 +81,9 @@ export function messageRoutes(
       return sendJson(request, reply, body, tag);
     },
   });
+}
 
+function markRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
   route('PATCH /v1/inboxes/:id/messages/:messageId', {
     access: 'inbox:write',
     operationId: 'markMessage',
@@ -94,7 +103,9 @@ export function messageRoutes(
       return toSummary(marked ?? (await throwMissing(store.inboxes, inbox, messageId, now)));
     },
   });
+}
 
+function rawRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
   route('GET /v1/inboxes/:id/messages/:messageId/raw', {
     access: 'inbox:read',
     operationId: 'getRawMessage',
@@ -124,7 +135,9 @@ export function messageRoutes(
         .send(Readable.from(source, { objectMode: false }));
     },
   });
+}
 
+function deletionRoutes(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
   route('DELETE /v1/inboxes/:id/messages', {
     access: 'inbox:write',
     operationId: 'deleteMessages',
@@ -155,7 +168,9 @@ export function messageRoutes(
       if (!deleted) return throwMissing(store.inboxes, inbox, messageId, now);
     },
   });
+}
 
+function lintRoute(route: AddRoute, { deps: { store, clock }, held, contents }: RouteContext): void {
   route('GET /v1/inboxes/:id/messages/:messageId/lint', {
     access: 'inbox:read',
     operationId: 'lintMessage',

@@ -103,10 +103,7 @@ interface Call {
 
 const sizeOf = ({ mails }: Call): number => mails.reduce((sum, { raw }) => sum + raw.byteLength, 0);
 
-/**
- * Group commit: calls that arrive during a write form the next batch. Small and large mails are in separate
- * batches, which are written concurrently.
- */
+/** Group commit. Small and large mails are in separate batches, which are written concurrently. */
 export function createMailBatcher(addBatch: AddBatch, mayDependOnItem: (error: unknown) => boolean) {
   const write = async (calls: Call[]): Promise<Placed[][][]> => {
     const now = Math.max(...calls.map((call) => call.now));

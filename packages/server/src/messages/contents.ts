@@ -12,7 +12,7 @@ import { freeIfLarge } from '../memory.ts';
 import type { ParseRequest, Parsing } from '../reading/parsing.ts';
 import { RAW_PIECE_BYTES } from '../reading/sql.ts';
 import type { Store } from '../store.ts';
-import { createTurns } from './held.ts';
+import { createSlots } from './held.ts';
 import { attachmentsUrl, messageHead, toMessage } from './json.ts';
 import type { FullMessageRecord, MessageRecord } from './records.ts';
 
@@ -138,103 +138,105 @@ async function* cut(pieces: AsyncIterable<Buffer>, { start, end }: SourceRange):
 /** Mails of up to 50 MiB that are parsed concurrently. At most two of them belong to the same account. */
 const MAX_WHOLE_MAILS = 3;
 
-export type Contents = ReturnType<typeof createContents>;
+function partOf({ index }: FullMessageRecord, id: string): IndexedPart {
+  const part = index && attachmentPart(index, id);
+  if (!part) throw notFound('attachment', id);
+  return part;
+}
 
 /**
  * Parses the raw source of a message to get what is not stored. An abort rejects with the reason of `signal`.
  * @throws AppError `not_found` for the message or attachment; `unavailable` if the worker was terminated
  */
-export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }) {
-  const { parsing } = deps;
-  const decodeInTurn = createTurns(MAX_DECODINGS);
-  const parseInTurn = createTurns(MAX_WHOLE_MAILS);
-  let lastTurn = Promise.resolve();
-  /** Only one piece is decoded in each turn of the event loop, however many attachments are being read. */
-  const itsTurn = () => {
-    lastTurn = lastTurn.then(() => nextTurn());
-    return lastTurn;
-  };
+export class Contents {
+  readonly #deps: RawDeps & { parsing: Pick<Parsing, 'run'> };
+  readonly #decodeInTurn = createSlots(MAX_DECODINGS);
+  readonly #parseInTurn = createSlots(MAX_WHOLE_MAILS);
+  #lastTurn = Promise.resolve();
 
-  function partOf({ index }: FullMessageRecord, id: string): IndexedPart {
-    const part = index && attachmentPart(index, id);
-    if (!part) throw notFound('attachment', id);
-    return part;
+  constructor(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }) {
+    this.#deps = deps;
   }
 
-  function readAttachment(message: FullMessageRecord, id: string): Promise<Uint8Array> {
+  readAttachment(message: FullMessageRecord, id: string): Promise<Uint8Array> {
     const { bodyStart: start, bodyEnd: end, encoding } = partOf(message, id);
-    return decodeInTurn(message.accountId, async () => {
-      const bytes = await rawRange(deps, message, { start, end });
+    return this.#decodeInTurn(message.accountId, async () => {
+      const bytes = await rawRange(this.#deps, message, { start, end });
       const isCheap = encoding === '' || bytes.length <= DECODED_HERE_BYTES;
       return isCheap
         ? decodeTransfer(Buffer.from(bytes.buffer, 0, bytes.length), encoding)
-        : parsing.run('decode', [bytes, encoding], { flow: [message.accountId, message.inboxId] });
+        : this.#deps.parsing.run('decode', [bytes, encoding], { flow: [message.accountId, message.inboxId] });
     });
   }
 
+  async openAttachment(message: FullMessageRecord, { id, size }: MailAttachment): Promise<AttachmentContent> {
+    const { bodyStart, bodyEnd, encoding } = partOf(message, id);
+    const pieces = (start: number, end: number) => rawPieces(this.#deps, message, { start, end });
+    const isLarge = bodyEnd - bodyStart > DECODED_HERE_BYTES;
+    if (isLarge && (encoding === '' || encoding === 'base64')) {
+      const within = ({ start, end }: SourceRange) =>
+        encoding === ''
+          ? pieces(bodyStart + start, bodyStart + end)
+          : cut(decodedBase64(pieces(bodyStart, bodyEnd), this.#itsTurn), { start, end });
+      return { size, read: (range) => Readable.from(within(range), { objectMode: false }) };
+    }
+    const bytes = await this.readAttachment(message, id);
+    // A copy, because memory that is shared with a worker cannot be written to a socket.
+    return { size: bytes.length, read: ({ start, end }) => Buffer.from(bytes.subarray(start, end)) };
+  }
+
+  async withAttachments(message: FullMessageRecord, signal: AbortSignal): Promise<FullMessageRecord> {
+    if (!message.isPartial || message.index !== null) return message;
+    const json = await this.#withSource(message, signal, (raw, request) =>
+      this.#deps.parsing.run('attachments', [raw], request),
+    );
+    const { attachments, index }: AttachmentList = JSON.parse(new TextDecoder().decode(json));
+    return { ...message, content: { ...message.content, attachments }, index };
+  }
+
+  async json(
+    message: FullMessageRecord,
+    base: string,
+    signal: AbortSignal,
+    fields: { truncated?: true } = {},
+  ): Promise<string | Buffer> {
+    if (!message.isPartial) return JSON.stringify({ ...toMessage(message, base), ...fields });
+    const head = { ...messageHead(message, base), ...fields };
+    const about: FullJson = { head, attachmentsUrl: attachmentsUrl(message, base) };
+    const { buffer, byteOffset, length } = await this.#withSource(message, signal, (raw, request) =>
+      this.#deps.parsing.run('fullJson', [raw, about], request),
+    );
+    return Buffer.from(buffer, byteOffset, length);
+  }
+
+  /** @param imagesUrl the beginning of all image URLs, to which the attachment id is appended */
+  preview(message: FullMessageRecord, imagesUrl: string, signal: AbortSignal) {
+    return this.#withSource(message, signal, (raw, request) =>
+      this.#deps.parsing.run('preview', [raw, imagesUrl], request),
+    );
+  }
+
+  lint(message: FullMessageRecord, signal: AbortSignal) {
+    return this.#withSource(message, signal, (raw, request) =>
+      this.#deps.parsing.run('lint', [raw], request),
+    );
+  }
+
   /** `use` may transfer the memory of the raw source to another thread. */
-  function withSource<T>(
+  #withSource<T>(
     message: FullMessageRecord,
     signal: AbortSignal,
     use: (raw: Uint8Array, request: ParseRequest) => Promise<T>,
   ): Promise<T> {
-    return parseInTurn(message.accountId, async () => {
-      const raw = await rawRange(deps, message, { start: 0, end: message.size }, signal);
+    return this.#parseInTurn(message.accountId, async () => {
+      const raw = await rawRange(this.#deps, message, { start: 0, end: message.size }, signal);
       return use(raw, { flow: [message.accountId, message.inboxId], signal });
     });
   }
 
-  return {
-    readAttachment,
-
-    async openAttachment(
-      message: FullMessageRecord,
-      { id, size }: MailAttachment,
-    ): Promise<AttachmentContent> {
-      const { bodyStart, bodyEnd, encoding } = partOf(message, id);
-      const pieces = (start: number, end: number) => rawPieces(deps, message, { start, end });
-      const isLarge = bodyEnd - bodyStart > DECODED_HERE_BYTES;
-      if (isLarge && (encoding === '' || encoding === 'base64')) {
-        const within = ({ start, end }: SourceRange) =>
-          encoding === ''
-            ? pieces(bodyStart + start, bodyStart + end)
-            : cut(decodedBase64(pieces(bodyStart, bodyEnd), itsTurn), { start, end });
-        return { size, read: (range) => Readable.from(within(range), { objectMode: false }) };
-      }
-      const bytes = await readAttachment(message, id);
-      // A copy, because memory that is shared with a worker cannot be written to a socket.
-      return { size: bytes.length, read: ({ start, end }) => Buffer.from(bytes.subarray(start, end)) };
-    },
-
-    async withAttachments(message: FullMessageRecord, signal: AbortSignal): Promise<FullMessageRecord> {
-      if (!message.isPartial || message.index !== null) return message;
-      const json = await withSource(message, signal, (raw, request) =>
-        parsing.run('attachments', [raw], request),
-      );
-      const { attachments, index }: AttachmentList = JSON.parse(new TextDecoder().decode(json));
-      return { ...message, content: { ...message.content, attachments }, index };
-    },
-
-    async json(
-      message: FullMessageRecord,
-      base: string,
-      signal: AbortSignal,
-      fields: { truncated?: true } = {},
-    ): Promise<string | Buffer> {
-      if (!message.isPartial) return JSON.stringify({ ...toMessage(message, base), ...fields });
-      const head = { ...messageHead(message, base), ...fields };
-      const about: FullJson = { head, attachmentsUrl: attachmentsUrl(message, base) };
-      const { buffer, byteOffset, length } = await withSource(message, signal, (raw, request) =>
-        parsing.run('fullJson', [raw, about], request),
-      );
-      return Buffer.from(buffer, byteOffset, length);
-    },
-
-    /** @param imagesUrl the beginning of all image URLs, to which the attachment id is appended */
-    preview: (message: FullMessageRecord, imagesUrl: string, signal: AbortSignal) =>
-      withSource(message, signal, (raw, request) => parsing.run('preview', [raw, imagesUrl], request)),
-
-    lint: (message: FullMessageRecord, signal: AbortSignal) =>
-      withSource(message, signal, (raw, request) => parsing.run('lint', [raw], request)),
+  /** Only one piece is decoded in each turn of the event loop, however many attachments are being read. */
+  readonly #itsTurn = (): Promise<void> => {
+    this.#lastTurn = this.#lastTurn.then(() => nextTurn());
+    return this.#lastTurn;
   };
 }

@@ -78,18 +78,18 @@ function createStreaming({ deps, held, heldDeps, admission }: RouteContext) {
     const { raw } = reply;
     if (request.admitted) reply.headers(admission.headers(request.admitted));
     let reason = 'The server is stopping. Resume with the header Last-Event-ID.';
-    try {
-      await held.hold(reply, (signal) => {
-        raw.writeHead(200, reply.getHeaders() as Record<string, string>);
-        reply.hijack();
-        return writeEvents(raw, followable, heldDeps, signal);
-      });
-    } catch (error) {
+    const failed = (error: unknown): void => {
       if (!reply.sent) throw error;
       const expected = toAppError(error);
       if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A stream failed');
       reason = expected?.message ?? 'The server failed. Resume with the header Last-Event-ID.';
-    }
+    };
+    const holding = held.hold(reply, (signal) => {
+      raw.writeHead(200, reply.getHeaders() as Record<string, string>);
+      reply.hijack();
+      return writeEvents(raw, followable, heldDeps, signal);
+    });
+    await holding.catch(failed);
     const why = raw.destroyed ? 'the client disconnected or stopped reading' : reason;
     deps.log.info({ requestId: request.id, why }, 'A stream ended');
     if (!raw.destroyed) raw.end(comment(reason));
@@ -104,11 +104,7 @@ function eventText({ message, cursor }: Followed): string {
 
 const comment = (text: string): string => `: ${text}\n\n`;
 
-/**
- * Sends every message once and in order. The next page is read only after the client has received the current
- * one (backpressure). Ends when the signal aborts or the client stops reading; the client can resume.
- * @throws the errors of {@link Followable.next}
- */
+/** Sends every message once, in order. A page is read when the client has received the one before. */
 async function writeEvents(raw: ServerResponse, followable: Followable, deps: HeldDeps, signal: AbortSignal) {
   const { clock } = deps;
   let beat = clock.monotonic() + STREAM_QUIET_MS;

@@ -5,15 +5,12 @@ import type { InboxRecord } from '../inboxes/records.ts';
 import type { Filters } from '../mail/matching/filters.ts';
 import { RecipientLines } from '../mail/matching/similar-addresses.ts';
 import { createSharing, type Store } from '../store.ts';
-import type { CheckRange } from './records.ts';
+import type { CheckRange, OpenRange } from './records.ts';
 
-type Turns = ReturnType<typeof createTurns>;
+type Slots = ReturnType<typeof createSlots>;
 
-/**
- * Shares `slots` fairly: an account uses at most `slots - 1` of them, and accounts with queued work take
- * turns. So no account can delay the others for long.
- */
-export function createTurns(slots: number) {
+/** Limits concurrency. One account gets at most `slots - 1`; accounts with queued work take turns. */
+export function createSlots(slots: number) {
   const running = new Map<string, number>();
   const queues = new Map<string, (() => void)[]>();
   let free = slots;
@@ -58,21 +55,12 @@ const MAX_RESULTS = 100;
 const MAX_SHARED_ROWS = 60;
 /** Search steps that run concurrently. One account has at most two, so others need not wait for it. */
 const MAX_SEARCHES = 3;
-/**
- * Number of held requests (long polls, streams) that resume in one turn of the event loop. Each takes 50 to
- * 150 µs, so other requests wait for about half a millisecond.
- */
+/** Held requests that resume in one turn of the event loop. Each takes 50 to 150 µs. */
 const WAKES_PER_TURN = 5;
-
-interface Range {
-  after: number;
-  before?: number;
-  limit: number;
-}
 
 interface WaitDeps {
   clock: Clock;
-  wakes: Turns;
+  wakes: Slots;
 }
 
 export type HeldDeps = ReturnType<typeof createHeldDeps>;
@@ -88,15 +76,14 @@ export function createHeldDeps(
 ) {
   const { messages, refusals } = deps.store;
   const shared = createSharing(deps.store, deps.clock, MAX_RESULTS);
-  const inTurn = createTurns(MAX_SEARCHES);
+  const inTurn = createSlots(MAX_SEARCHES);
   const paged =
-    <Of extends Range, Page>(name: string, read: (id: string, range: Of, now: number) => Promise<Page>) =>
+    <Of extends OpenRange, Page>(name: string, read: (id: string, range: Of, now: number) => Promise<Page>) =>
     (id: string, range: Of, now: number): Promise<Page> => {
       const { after, before, limit } = range;
       if (limit > MAX_SHARED_ROWS) return read(id, range, now);
       return shared(`${name} ${id} ${after} ${before} ${limit}`, () => read(id, range, now));
     };
-  /** Runs a search step when it is the account's turn. @throws the abort reason of `signal` */
   const searched = <T>(accountId: string, step: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
     inTurn(accountId, () => {
       signal?.throwIfAborted();
@@ -132,7 +119,7 @@ export function createHeldDeps(
       ) => searched(scope.accountId, () => messages.search(scope, conditions, range, now), signal),
     },
   };
-  return { events: deps.events, clock: deps.clock, store, wakes: createTurns(WAKES_PER_TURN) };
+  return { events: deps.events, clock: deps.clock, store, wakes: createSlots(WAKES_PER_TURN) };
 }
 
 export interface ChangeSource {

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { SECOND_MS } from '../clock.ts';
+import type { Range } from '../database/sql.ts';
 import { AppError } from '../errors.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { timeOfId } from '../ids.ts';
@@ -18,7 +19,7 @@ import {
   timeOfSince,
 } from './cursor.ts';
 import { type ChangeSource, type HeldDeps, readUntil } from './held.ts';
-import type { AccountMessageRow, MessageRow, SearchScope } from './records.ts';
+import type { AccountMessageRow, MessageRow, NewestPage, SearchScope } from './records.ts';
 
 export interface ListQuery {
   since?: string | undefined;
@@ -29,7 +30,6 @@ export interface ListQuery {
   waitMs: number;
 }
 
-/** Newest first. */
 export interface MessagePage<Row extends MessageRow = MessageRow> {
   messages: Row[];
   /** True if older messages match as well, or if not all older messages were searched. */
@@ -47,15 +47,9 @@ const ROWS_PER_STEP = 500;
 type Found<Row extends MessageRow> = Omit<MessagePage<Row>, 'cursor'> & { place: number };
 type ListedPage<Row extends MessageRow> = MessagePage<Row> & Found<Row>;
 
-interface Places {
-  after: number;
-  before: number;
-}
+type Places = Omit<Range, 'limit'>;
 
-/**
- * The messages of an inbox or of an account. A place is the position of a message: its `receivedAt` in an
- * inbox, its `accountOrder` in an account.
- */
+/** The messages of an inbox or of an account. A place is a `receivedAt` or an `accountOrder`. */
 interface Listing<Row extends MessageRow> extends Places {
   source: ChangeSource;
   /** Returns the place of the newest message. It is valid until `until` (epoch ms) or the next message. */
@@ -74,16 +68,17 @@ async function findNewest(
   signal: AbortSignal,
 ): Promise<Found<AccountMessageRow>> {
   const ends = clock.monotonic() + SEARCH_MS;
+  const read = (range: Range): Promise<NewestPage> => {
+    if (conditions.length > 0) return messages.search(scope, conditions, range, clock.now(), signal);
+    const rows = range.before === before ? range.limit : ROWS_PER_STEP;
+    return messages.listNewest(scope.accountId, { ...range, limit: rows }, clock.now());
+  };
   const found: AccountMessageRow[] = [];
   let place = before;
   let hasMore = false;
   let searchedTo: number | null = null;
   while (after < place - 1 && !hasMore) {
-    const range = { after, before: place, limit: limit + 1 - found.length };
-    const rows = place === before ? range.limit : ROWS_PER_STEP;
-    const page = await (conditions.length > 0
-      ? messages.search(scope, conditions, range, clock.now(), signal)
-      : messages.listNewest(scope.accountId, { ...range, limit: rows }, clock.now()));
+    const page = await read({ after, before: place, limit: limit + 1 - found.length });
     found.push(...page.messages);
     ({ place } = page);
     hasMore = found.length > limit;
@@ -161,24 +156,18 @@ function timeOfBefore(before: string | undefined): number {
 
 type NewestRows = ReturnType<typeof createNewestRows>;
 
-/**
- * Caches the newest messages by inbox id and version, which changes with the inbox. Clients that poll with
- * different `since` share them: five times more such requests are served.
- */
+/** The newest messages by inbox id and version. Clients that poll with different `since` share them. */
 export const createNewestRows = () =>
   new LRUCache<string, { after: number; rows: MessageRow[] }>({
     maxSize: 8 * 1024 * 1024,
     sizeCalculation: ({ rows }) => rows.reduce((sum, { summary }) => sum + summary.length + 200, 200),
   });
 
-/**
- * Returns up to `limit` rows, newest first. They are cached until the inbox changes, for later calls with
- * other ranges as well. So `range` must include the newest message of the inbox.
- */
+/** Newest first, cached until the inbox changes. `range` must include the newest message of the inbox. */
 async function newestRows(
   { store: { messages }, clock, newest }: HeldDeps & { newest: NewestRows },
   { id, version }: InboxRecord,
-  range: { after: number; before: number; limit: number },
+  range: Range,
 ): Promise<MessageRow[]> {
   const key = `${id} ${version}`;
   const known = newest.get(key);

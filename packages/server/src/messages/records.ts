@@ -1,3 +1,4 @@
+import type { Range } from '../database/sql.ts';
 import type { MailAuthentication, MailContent, MailEnvelope, MailSummary } from '../mail/mail.ts';
 import type { FailedCondition } from '../mail/matching/filters.ts';
 import type { PartIndex } from '../mail/mime/part-index.ts';
@@ -85,13 +86,12 @@ export interface NewestPage {
   isComplete: boolean;
 }
 
-export interface CheckRange {
-  /** Only messages with `after < receivedAt < before`, epoch milliseconds. */
-  after: number;
-  before: number;
+/** `before` is set only when a page is read again after its mails were parsed. */
+export type OpenRange = Omit<Range, 'before'> & { before?: number };
+
+/** A range of `receivedAt` that ends after `limit` matches. `newest-first` returns only matches. */
+export interface CheckRange extends Range {
   order: 'oldest-first' | 'newest-first';
-  limit: number;
-  onlyMatches: boolean;
 }
 
 export interface CheckedMessage {

@@ -83,10 +83,7 @@ function addressesOf({ kind, address, domain }: InboxRecord, { rcptTo }: FullMes
   return [...new Set([address, ...paths])].slice(0, MAX_ADDRESSES);
 }
 
-/**
- * Deferred attempts to deliver a message, oldest first. SMTP has no message id, so this is an approximation:
- * refusals with the same sender and recipient since the previous message of the author.
- */
+/** Deferred attempts, oldest first: refusals with the same sender and recipient since the author’s last mail. */
 async function earlierAttempts(
   store: Pick<Store, 'messages' | 'refusals'>,
   inbox: InboxRecord,

@@ -174,7 +174,7 @@ async function newestMatch(
   match: Filters,
   times: { after: number; before: number },
 ): Promise<MessageRecord | undefined> {
-  const range = { ...times, order: 'newest-first', limit: 1, onlyMatches: true } as const;
+  const range = { ...times, order: 'newest-first', limit: 1 } as const;
   return (await store.messages.check(inbox, match, range, clock.now())).messages[0]?.message;
 }
 
@@ -264,7 +264,7 @@ class WaitScan {
     if (!needsContent(this.expectation.match)) return this.#checkSummaries(now);
     const range: CheckRange = {
       ...{ after: this.place, before: Number.POSITIVE_INFINITY },
-      ...{ order: 'oldest-first', limit: this.#missing, onlyMatches: false },
+      ...{ order: 'oldest-first', limit: this.#missing },
     };
     const checking = this.#deps.store.messages.check(this.inbox, this.expectation.match, range, now, signal);
     return checking.catch((error) => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createHeldDeps, createTurns, readUntil } from '../../src/messages/held.ts';
+import { createHeldDeps, createSlots, readUntil } from '../../src/messages/held.ts';
 
 import type { Store } from '../../src/store.ts';
 import { httpOfTest, startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
@@ -107,7 +107,7 @@ describe('the searches of an account', () => {
       { ...http, store: { ...http.store, messages } },
       http.store.inboxes.find,
     );
-    const range = { after: 0, before: 9e15, order: 'oldest-first', limit: 1, onlyMatches: true } as const;
+    const range = { after: 0, before: 9e15, order: 'oldest-first', limit: 1 } as const;
     const search = (accountId: string, id: string, signal?: AbortSignal) =>
       store.messages.check({ id, accountId }, { text: 'hello' }, range, http.clock.now(), signal);
     const gone = new AbortController();
@@ -142,7 +142,7 @@ describe('many held requests that resume at the same time', () => {
       const clock = Object.assign(new FakeClock(), { sleep });
       const listeners: (() => void)[] = [];
       const resumed: string[] = [];
-      const deps = { clock, wakes: createTurns(5), signal: new AbortController().signal };
+      const deps = { clock, wakes: createSlots(5), signal: new AbortController().signal };
       const hold = async (accountId: string): Promise<void> => {
         const subscribe = (listener: () => void) => {
           listeners.push(listener);

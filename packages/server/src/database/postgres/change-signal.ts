@@ -10,7 +10,6 @@ const MAX_HINTS = 1_000;
 /** Interval of a query for changes whose hint was lost. The query also tests the connection that listens. */
 const CHECK_EVERY_MS = 1_000;
 const RECONNECT_AFTER_MS = 250;
-/** The connection is replaced after this time without a response. */
 const ANSWER_TIMEOUT_MS = 3_000;
 
 export type Hint =
@@ -32,10 +31,7 @@ export interface ChangeSignalDeps {
   onError(error: Error): void;
 }
 
-/**
- * Notifies other nodes of changes, by LISTEN and NOTIFY. A transaction with NOTIFY holds a server-wide lock
- * while it syncs, so hints are sent outside the transaction that makes the change, after its commit.
- */
+/** Notifies other nodes after the commit: NOTIFY in a transaction holds a server-wide lock during its sync. */
 export class ChangeSignal {
   readonly #deps: ChangeSignalDeps;
   readonly #stop = new AbortController();

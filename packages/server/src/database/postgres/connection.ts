@@ -91,10 +91,7 @@ export async function requireDurable(client: Client): Promise<void> {
   }
 }
 
-/**
- * Names of prepared statements, which PostgreSQL plans once per connection. Queries must list their columns,
- * because a prepared `*` fails after a column is added.
- */
+/** Names of prepared statements. Queries must list columns: a prepared `*` fails after one is added. */
 const names = new Map<string, string>();
 /** More than the number of queries of the store. Further queries are planned at each execution. */
 const MAX_NAMES = 500;
@@ -121,10 +118,7 @@ export class PostgresDb implements Tx {
     this.#last = statements;
   }
 
-  /**
-   * Called before COMMIT is sent. Later statements fail, because they would run outside the transaction.
-   * @returns the statements whose results have not arrived
-   */
+  /** Called before COMMIT is sent; later statements fail. @returns the last statements, which may be running */
   end(): Promise<unknown> {
     this.#hasEnded = true;
     return this.#last;

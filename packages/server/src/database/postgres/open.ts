@@ -39,7 +39,6 @@ export interface PostgresOptions {
   onError?: (error: Error) => void;
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
-  /** Parses mails. Without it, operations that need an unparsed mail fail. */
   read?: ReadSources;
   hints?: Pick<ChangeSignalDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }

@@ -41,7 +41,6 @@ async function commitBehind(client: PoolClient, written?: Promise<unknown>): Pro
   }
 }
 
-/** `written`: the last statements. COMMIT is sent before their results arrive. */
 type Work<T> = (client: PoolClient) => Promise<{ result: T; written?: Promise<unknown> }>;
 
 async function attempt<T>(pool: Pool, work: Work<T>, isPipelined: boolean): Promise<T> {

@@ -44,7 +44,6 @@ export interface SqliteOptions {
   isDurable?: boolean | undefined;
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
-  /** Parses mails. Without it, operations that need an unparsed mail fail. */
   read?: ReadSources;
   /** Called if a server has used this path before, but the database file is missing or empty. */
   onEmptied?: () => void;

@@ -19,10 +19,7 @@ import { isFull, toUnavailable } from './errors.ts';
 import type { ThreadOptions } from './open.ts';
 import { Transactions } from './transactions.ts';
 
-/**
- * A tenth of the disk, within limits, is reserved for deletions. They first enlarge the write-ahead log by up
- * to 2 MB per step. Without free space, this log could not be copied into the database and truncated.
- */
+/** Share of the disk that is reserved for deletions: each step first adds up to 2 MB to the write-ahead log. */
 const RESERVE_SHARE = 0.1;
 const MIN_RESERVE_BYTES = 8 * 1024 * 1024;
 const MAX_RESERVE_BYTES = 128 * 1024 * 1024;

@@ -14,8 +14,6 @@ interface Unit {
   reject(error: unknown): void;
 }
 
-type Outcome = { value: unknown } | { error: unknown };
-
 interface TransactionHooks {
   afterCommit(): void;
   /** Called when the disk is full, before one more attempt. */
@@ -42,10 +40,7 @@ export class Transactions {
     this.#log = database.prepare('pragma wal_checkpoint(noop)');
   }
 
-  /**
-   * `work` runs again if the disk is full or the failure of another unit ended the transaction.
-   * @param of `step`: run after all waiting calls; `relaxed`: the commit need not be synced
-   */
+  /** `work` may run twice. @param of `step`: after all waiting calls; `relaxed`: the commit is not synced */
   run<T>(work: () => Promise<T>, of: 'synced' | 'step' | 'relaxed' = 'synced'): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#queues[of].push({ work, resolve: (value) => resolve(value as T), reject });
@@ -85,13 +80,13 @@ export class Transactions {
 
   async #runTogether(queue: Unit[], syncs: boolean, mayRetry: boolean): Promise<void> {
     const begun: Unit[] = [];
-    const outcomes: Outcome[] = [];
+    const settled: (() => void)[] = [];
     try {
       this.#sync(syncs);
       this.#database.exec('begin immediate');
       for (let unit = queue.shift(); unit; unit = begun.length < MAX_UNITS ? queue.shift() : undefined) {
         begun.push(unit);
-        outcomes.push(await this.#runUnit(unit, begun.length > 1));
+        settled.push(await this.#runUnit(unit, begun.length > 1));
       }
       this.#database.exec('commit');
       this.#hooks.afterCommit();
@@ -102,11 +97,7 @@ export class Transactions {
       await this.#afterFailure(begun, error, syncs, mayRetry);
       return;
     }
-    for (const [index, { resolve, reject }] of begun.entries()) {
-      const outcome = outcomes[index];
-      if (outcome && 'error' in outcome) reject(outcome.error);
-      else resolve(outcome?.value);
-    }
+    for (const settle of settled) settle();
   }
 
   /** A commit with `synchronous = normal` becomes durable at the next synced commit. */
@@ -116,18 +107,21 @@ export class Transactions {
     this.#syncs = full;
   }
 
-  /** Usually there is one unit, so the first has no savepoint. @throws if the whole transaction is lost */
-  async #runUnit({ work }: Unit, hasSavepoint: boolean): Promise<Outcome> {
+  /**
+   * Usually there is one unit, so the first has no savepoint.
+   * @returns what settles the unit after the commit @throws if the whole transaction is lost
+   */
+  async #runUnit({ work, resolve, reject }: Unit, hasSavepoint: boolean): Promise<() => void> {
     if (hasSavepoint) this.#database.exec('savepoint unit');
     try {
       const value = await work();
       if (hasSavepoint) this.#database.exec('release unit');
-      return { value };
+      return () => resolve(value);
     } catch (error) {
       // A full disk or an input or output error ends the transaction of all units.
       if (!hasSavepoint || !this.#database.isTransaction) throw error;
       this.#database.exec('rollback to unit; release unit');
-      return { error: toUnavailable(error) ?? error };
+      return () => reject(toUnavailable(error) ?? error);
     }
   }
 
@@ -137,17 +131,17 @@ export class Transactions {
     syncs: boolean,
     mayRetry: boolean,
   ): Promise<void> {
-    if (isBusy(error) || isRemoved(error) || isBroken(error)) {
-      // The waiting units would fail with the same error, after the whole timeout if the database is locked.
-      const waiting = Object.values(this.#queues).flatMap((queue) => queue.splice(0));
-      const reason = isBroken(error) ? outcomeUnknown(error) : (toUnavailable(error) ?? error);
-      for (const { reject } of [...units, ...waiting]) reject(reason);
-      if (isBroken(error)) this.#hooks.onBroken(error);
-    } else if (units.length > 1 || (isFull(error) && mayRetry)) {
+    const failed = [...units];
+    const endsAll = isBusy(error) || isRemoved(error) || isBroken(error);
+    if (!endsAll && (units.length > 1 || (isFull(error) && mayRetry))) {
       if (isFull(error)) this.#hooks.makeSpace();
       for (const unit of units) await this.#runTogether([unit], syncs, units.length > 1);
-    } else {
-      for (const { reject } of units) reject(toUnavailable(error) ?? error);
+      return;
     }
+    // The waiting units would fail with the same error, after the whole timeout if the database is locked.
+    if (endsAll) failed.push(...Object.values(this.#queues).flatMap((queue) => queue.splice(0)));
+    const reason = isBroken(error) ? outcomeUnknown(error) : (toUnavailable(error) ?? error);
+    for (const { reject } of failed) reject(reason);
+    if (isBroken(error)) this.#hooks.onBroken(error);
   }
 }

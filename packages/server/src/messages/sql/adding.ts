@@ -23,7 +23,7 @@ import {
 import type { NewMail, NewMailRecipient, Placed } from '../records.ts';
 import { evict } from './ending.ts';
 
-/** A locked inbox. Its counters include the messages of the batch as soon as they are planned. */
+/** A locked inbox. Its counters include messages as soon as they are planned. */
 interface BatchInbox {
   id: string;
   accountId: string;
@@ -35,9 +35,8 @@ interface BatchInbox {
   webhooks: Webhook[];
   /** The row number of the account, and the last used `accountOrder`; all inboxes of an account share this. */
   place: { account: number; order: number };
-  /** How many messages the batch adds. */
+  /** How many messages the batch adds, and how many of the oldest ones it deletes. */
   added: number;
-  /** How many of its oldest messages the batch deletes. */
   excess: number;
 }
 
@@ -56,9 +55,8 @@ interface PlannedMail {
 interface BatchPlan {
   mails: PlannedMail[];
   placed: Placed[][];
-  /** Sources of mails that no inbox takes. */
+  /** Of mail that no inbox takes: the sources, and the ids of outgoing mail. */
   refused: number[];
-  /** Ids of outgoing mail that no inbox takes. */
   undelivered: string[];
 }
 
@@ -83,10 +81,7 @@ function planMessage(
   return { inbox, rcptTo, placed: { ...placed, deliveries: deliveries.length }, deliveries };
 }
 
-/**
- * Decides which messages to store. Mail with an `outgoing` id that is not in `ended` is skipped, because it was
- * stored or cancelled before.
- */
+/** Decides which messages to store. Outgoing mail that is not in `ended` was stored or cancelled before. */
 function planBatch(
   mails: readonly StoredSource<NewMail>[],
   { inboxes, ended }: Locked,
@@ -145,16 +140,17 @@ export async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): P
         returning wanted.id, wanted.seq as account, o.last`,
     );
   }
-  const taken: (Taken | undefined)[] = [];
-  for (const [id, count] of counts)
+  const taken: Taken[] = [];
+  for (const [id, count] of counts) {
     taken.push(
-      await tx.first<Taken>(
+      ...(await tx.all<Taken>(
         sql`update account_orders set last = last + ${count}
           where account_seq = (select seq from accounts where id = ${id} and deleted_at is null)
           returning ${id} as id, account_seq as account, last`,
-      ),
+      )),
     );
-  return taken.filter((one) => one !== undefined);
+  }
+  return taken;
 }
 
 interface Webhook {

@@ -67,10 +67,7 @@ export const ending = {
     return true;
   }),
 
-  /**
-   * Deletes the messages that were committed before the call, and keeps `lastReceivedAt`, so that cursors
-   * remain valid. @returns false if the inbox is not live
-   */
+  /** Keeps `lastReceivedAt`, so that cursors remain valid. @returns false if the inbox is not live */
   deleteAll: write(
     { mayUseReserve: true },
     async (tx, inboxId: string, now: number) =>

@@ -20,10 +20,7 @@ export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
   tx.run(sql`update parked_sources set stage = null where stage < ${newId('msg', time)}`);
 
 export const imports = {
-  /**
-   * Stores the source of an imported mail. The caller has it parsed before it creates the inbox.
-   * @param stage names the import: one `newId('msg', now)` for all its mails @returns the number of the source
-   */
+  /** Stores an imported mail. @param stage names the import: one `newId('msg', now)` for all its mails */
   stage: write({ keepsInboxes: true }, async (tx, mail: NewSource, accountId: string, stage: string) => {
     const [{ source } = { source: 0 }] = await addSources(tx, [mail]);
     await tx.run(

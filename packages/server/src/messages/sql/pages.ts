@@ -1,5 +1,5 @@
 import { constant, type Db, type Range, read, sql, type Unread, unreadOf } from '../../database/sql.ts';
-import type { MessageRow, NewestPage } from '../records.ts';
+import type { MessageRow, NewestPage, OpenRange } from '../records.ts';
 import {
   ASCENDING,
   bounded,
@@ -12,9 +12,6 @@ import {
   toRow,
   WITH_READING,
 } from './rows.ts';
-
-/** `before` is set only when a page is read again after its mails were parsed. */
-type Following = Omit<Range, 'before'> & { before?: number };
 
 const timeOf = ({ receivedAt }: { receivedAt: number }): number => receivedAt;
 const orderOf = ({ accountOrder }: { accountOrder: number }): number => accountOrder;
@@ -63,14 +60,14 @@ export const pages = {
     return unread ?? rows.map((row) => ({ ...toRow(row), inboxId }));
   }),
 
-  listAfter: read(async (db, inboxId: string, range: Following, now: number) => {
+  listAfter: read(async (db, inboxId: string, range: OpenRange, now: number) => {
     const all = bounded({ before: Number.POSITIVE_INFINITY, ...range });
     const rows = await db.all<StoredMessage>(ofLiveInbox(MESSAGE_COLUMNS, inboxId, all, now, ASCENDING));
     const unread = unreadOf(rows, timeOf);
     return unread ?? rows.map((row) => toMessage(inboxId, row));
   }),
 
-  listByAccount: read(async (db, accountId: string, range: Following, now: number) => {
+  listByAccount: read(async (db, accountId: string, range: OpenRange, now: number) => {
     const { after, before, limit } = bounded({ before: Number.POSITIVE_INFINITY, ...range });
     const account = await placesOf(db, accountId);
     if (!account) return [];

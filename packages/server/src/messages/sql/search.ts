@@ -170,14 +170,14 @@ async function* matchesOf(
 
 function pageOf(
   all: readonly CheckedMessage[],
-  { limit, onlyMatches }: CheckRange,
+  { limit, order }: CheckRange,
   { place, isComplete }: Stretch,
 ): CheckedPage {
   const messages: CheckedMessage[] = [];
   let matches = 0;
   for (const one of all) {
     const isMatch = one.failed.length === 0;
-    if (isMatch || !onlyMatches) messages.push(one);
+    if (isMatch || order === 'oldest-first') messages.push(one);
     if (isMatch) matches++;
     if (matches >= limit) return { messages, place: one.message.receivedAt, isComplete: false };
   }
@@ -260,7 +260,7 @@ export const searching = {
     const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf);
     if (unread) return unread;
     const { text } = conditions;
-    const pattern = range.onlyMatches && text !== undefined ? likePattern(text) : null;
+    const pattern = isAscending || text === undefined ? null : likePattern(text);
     const rows = await db.all<StoredMessage>(
       select(
         MESSAGE_COLUMNS,
