@@ -1,4 +1,4 @@
-import { ensureFirstAccount, type FirstStart } from './accounts/keys.ts';
+import { ensureFirstAccount } from './accounts/keys.ts';
 import { createPlans } from './accounts/plans.ts';
 import { type Clock, repeat, systemClock } from './clock.ts';
 import {
@@ -13,7 +13,6 @@ import { openSqlite } from './database/sqlite/open.ts';
 import { createEventBus, type EventBus } from './events.ts';
 import { divideByLiveNodes, RateLimit } from './http/access/admission.ts';
 import { newSessionId, randomFraction } from './ids.ts';
-
 import { ByteBudget, IN_FLIGHT_BYTES, TRACE_HEADROOM_BYTES } from './inbound/incoming-mail.ts';
 import { Receiver } from './inbound/receiver.ts';
 import { findCaptureTarget } from './inbound/smtp-credentials.ts';
@@ -29,7 +28,7 @@ import { Readings } from './reading/readings.ts';
 import { Authenticator } from './reading/sender-checks/authenticator.ts';
 import { createReplays } from './recordings/replay.ts';
 import { sweepUntil } from './retention/sweep.ts';
-import type { Certificate } from './smtp/tls.ts';
+import type { Certificate, KeyPair } from './smtp/tls.ts';
 import type { ReadSources, Store } from './store.ts';
 import { UsageMeter } from './usage/usage-meter.ts';
 import { VERSION } from './version.ts';
@@ -53,38 +52,22 @@ export interface Overrides {
   mayLackMetrics?: boolean;
 }
 
-/** A part is null if its role does not run in this process. */
-export interface RunningApp {
-  http: { url: string; consoleUrl: string | null } | null;
-  smtp: { host: string; port: number; tlsPort: number | null } | null;
-  pop3: { host: string; port: number } | null;
-  metrics: { url: string } | null;
-  firstStart: FirstStart;
-  /** Returns a one-time code for the console. The code signs in with the newest key of the first account. */
-  makeSignInCode(): string;
-}
-
-export interface App {
-  /**
-   * @param onFirstKey receives the key of the first account when it is generated. Only its hash is stored
-   * @throws Error with advice if a part does not start; the parts that have started are then closed
-   */
-  start(onFirstKey?: (key: string) => void): Promise<RunningApp>;
-  /** Uses another certificate for new connections; if that fails, logs the error and keeps the old one. */
-  reloadCertificate(read: () => { cert: string; key: string } | null): void;
-  /** Finishes work in progress and closes everything, within 10 s. May be called twice. */
-  stop(): Promise<void>;
-}
+export type RunningApp = Awaited<ReturnType<typeof startParts>>;
+type OnFirstKey = (key: string) => void;
 
 /** The app opens no file and no port before `start`. Processes with different roles share a PostgreSQL database. */
-export function createApp(config: Config, overrides: Overrides = {}): App {
+export function createApp(config: Config, overrides: Overrides = {}) {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.logLevel);
   const opened = createOpened(log);
   const certificates: Certificate[] = [];
 
   return {
-    async start(onFirstKey) {
+    /**
+     * @param onFirstKey receives the key of the first account when it is generated. Only its hash is stored
+     * @throws Error with advice if a part does not start; the parts that have started are then closed
+     */
+    async start(onFirstKey?: OnFirstKey): Promise<RunningApp> {
       try {
         return await startParts({ config, overrides, clock, log, opened, certificates }, onFirstKey);
       } catch (error) {
@@ -92,7 +75,8 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         throw error;
       }
     },
-    reloadCertificate(read) {
+    /** Uses another certificate for new connections; if that fails, logs the error and keeps the old one. */
+    reloadCertificate(read: () => KeyPair | null): void {
       try {
         const pair = read();
         if (!pair || certificates.length === 0)
@@ -104,6 +88,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         log.error({ err }, 'The new SMTP certificate cannot be used; the old one stays in use');
       }
     },
+    /** Finishes work in progress and closes everything, within 10 s. May be called twice. */
     stop: () => opened.closeAll(),
   };
 }
@@ -120,7 +105,8 @@ type Parts = Awaited<ReturnType<typeof openParts>>;
 type Smtp = Awaited<ReturnType<typeof startSmtp>>;
 type Http = Awaited<ReturnType<typeof startHttp>>;
 
-async function startParts(given: Given, onFirstKey?: (key: string) => void): Promise<RunningApp> {
+/** @returns what runs; a part is null if its role does not run in this process */
+async function startParts(given: Given, onFirstKey?: OnFirstKey) {
   const { roles, pop3Port } = given.config;
   const [hasHttp, hasSmtp] = [roles.includes('http'), roles.includes('smtp')];
   const [parts] = await Promise.all([
@@ -143,11 +129,12 @@ async function startParts(given: Given, onFirstKey?: (key: string) => void): Pro
     pop3,
     metrics,
     firstStart,
+    /** Returns a one-time code for the console. The code signs in with the newest key of the first account. */
     makeSignInCode: () => signInCodes.make(firstStart.account.id),
   };
 }
 
-async function openParts(given: Given, onFirstKey?: (key: string) => void) {
+async function openParts(given: Given, onFirstKey?: OnFirstKey) {
   const { config, overrides, clock, log, opened } = given;
   const domain = config.domains[0] ?? 'localhost';
   const hostname = config.smtpName ?? domain;
@@ -204,7 +191,7 @@ async function openParts(given: Given, onFirstKey?: (key: string) => void) {
 
 function webhookGuard({ config, overrides }: Given) {
   const allow = config.webhookAllow;
-  // The system's resolver may resolve names of a private network. Use it only if webhooks may go to such a network.
+  // The system's resolver may know names of a private network, so it is only used if webhooks may go there.
   const resolve =
     overrides.resolve ??
     createResolve({
@@ -269,7 +256,6 @@ function openSenderChecks({ config, clock, log, opened }: Given, metrics: Metric
   return authenticator;
 }
 
-// The modules of a role are imported dynamically, because other processes do not need them.
 async function startSmtp(parts: Parts) {
   const { config, metrics, opened } = parts;
   const { createSmtpServer } = await import('./smtp/server.ts');
@@ -285,7 +271,7 @@ async function startSmtp(parts: Parts) {
   return { server, endpoint: { host: config.smtpHost, ...ports } };
 }
 
-/** A request that is held open with a revoked key ends within this time. */
+/** Within this time, a held request with a revoked key ends. */
 const RECHECK_EVERY_MS = 500;
 
 async function startHttp(parts: Parts, smtp: Smtp | null) {
@@ -355,7 +341,7 @@ async function startWorker(parts: Parts): Promise<void> {
   const deliverer = new Deliverer({
     ...deps,
     metrics: parts.metrics.webhooks,
-    // No fallback to this node's address: an attempt that another node repeats must have the same bytes.
+    // Not this node's address: an attempt that another node repeats must have the same bytes.
     publicUrl: config.publicUrl ?? '',
   });
   deliverer.start();
@@ -366,7 +352,6 @@ async function startWorker(parts: Parts): Promise<void> {
   opened.addListener(dispatcher);
 }
 
-/** Adds gauges and starts the listener for metrics. @returns null if no listener was started */
 async function startMetrics(parts: Parts, smtp: Smtp | null, http: Http | null) {
   const { config, overrides, log, opened } = parts;
   const { registry } = parts.metrics;
@@ -375,13 +360,16 @@ async function startMetrics(parts: Parts, smtp: Smtp | null, http: Http | null) 
     scheduleNow: parts.schedule.now,
     measureDisk: config.databaseUrl === null ? () => measureDisk(databasePath(config.dataDir)) : undefined,
     droppedLogLines: overrides.droppedLogLines,
-    parserJobs: () => parts.parsing.jobs,
-    senderChecks: () => parts.authenticating?.checks ?? 0,
-    ...(smtp && { smtpBytes: () => parts.budget.held }),
-    ...(http && {
-      heldRequests: () => http.server.built.held.count,
-      httpConnections: () => http.server.built.listener.connections(),
-    }),
+    live: {
+      parserJobs: () => parts.parsing.jobs,
+      senderChecks: () => parts.authenticating?.checks ?? 0,
+      writes: () => parts.store.pendingWrites(),
+      ...(smtp && { smtpBytes: () => parts.budget.held }),
+      ...(http && {
+        heldRequests: () => http.server.built.held.count,
+        connections: () => http.server.built.listener.connections(),
+      }),
+    },
   });
   if (config.metricsPort === null) return null;
   const { createMetricsServer } = await import('./operations/metrics-server.ts');
@@ -400,7 +388,6 @@ async function startMetrics(parts: Parts, smtp: Smtp | null, http: Http | null) 
   }
 }
 
-/** Brackets IPv6 literals (RFC 3986 section 3.2.2). */
 const urlOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
@@ -414,18 +401,17 @@ const DRAIN_MS = 8_000;
 
 type Opened = ReturnType<typeof createOpened>;
 
-/** The open parts. Each is added as soon as it is open, so that a failed start closes all of them. */
+/** Each part is added as soon as it is open, so that a failed start closes all of them. */
 function createOpened(log: Logger) {
   const closers: (() => Promise<void>)[] = [];
   const listeners: { stop(graceMs: number): Promise<void> }[] = [];
   const close = (part: () => Promise<void>): Promise<void> =>
     part().catch((err) => log.error({ err }, 'A part did not stop cleanly'));
   return {
-    /** Adds a function that closes a part. The last added one is called first, after all listeners have stopped. */
+    /** The part that was added last is closed first, after all listeners have stopped. */
     onClose: (closer: () => Promise<void>) => void closers.push(closer),
-    /** Adds a part that starts work, such as SMTP or webhooks. All these parts are stopped concurrently. */
+    /** Parts that start work, such as SMTP or webhooks, stop concurrently. */
     addListener: (listener: (typeof listeners)[number]) => void listeners.push(listener),
-    /** Logs failures. May be called twice. */
     async closeAll(): Promise<void> {
       await Promise.all(listeners.splice(0).map((listener) => close(() => listener.stop(DRAIN_MS))));
       for (let closer = closers.pop(); closer; closer = closers.pop()) await close(closer);

@@ -35,7 +35,7 @@ export const CACHE_TTL_MS = 500;
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
-  /** Milliseconds since an arbitrary point; never runs backwards. */
+  /** Milliseconds since an arbitrary point. */
   monotonic(): number;
   /** Resolves after `ms` milliseconds of monotonic time, or when `signal` aborts. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

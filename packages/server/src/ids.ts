@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, randomInt, randomUUID } from 'node
 
 export type IdPrefix = 'inb' | 'msg' | 'att' | 'whk' | 'dlv' | 'evt' | 'key' | 'acc' | 'wai' | 'out';
 
-/** Crockford's base 32 in lower case: its letters are in ASCII order, so ids sort by time. */
+/** Crockford's base 32, in ASCII order, so that ids sort by time. */
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -83,7 +83,7 @@ function credential(prefix: CredentialPrefix, entropy: Uint8Array): string {
   return body + checksum(body);
 }
 
-/** Returns a random credential; only its {@link hashCredential} may be stored. */
+/** Only its {@link hashCredential} may be stored. */
 export function newCredential(prefix: CredentialPrefix): string {
   // More than the 20.1 bytes that are needed, so that the bias of the modulo 62^27 is below 2^-95.
   return credential(prefix, randomBytes(32));

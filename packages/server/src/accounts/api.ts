@@ -138,10 +138,7 @@ export function domainRoutes(app: App, { options, deps }: RouteContext): void {
     response: { 200: json(DomainList, 'The domains.') },
     handler: async (request) => {
       const owned = await deps.store.domains.list(keyCaller(request).account.id);
-      const usable = usableDomains(options.domains, owned);
-      return {
-        domains: usable.map(({ domain, isDefault, shared }) => ({ domain, default: isDefault, shared })),
-      };
+      return { domains: usableDomains(options.domains, owned) };
     },
   });
 }

@@ -3,29 +3,17 @@ import { AppError } from '../errors.ts';
 import { hashCredential, newCredential, newId } from '../ids.ts';
 import type { Store } from '../store.ts';
 import { LOCAL_PLAN } from './plans.ts';
-import type { AccountRecord, KeyRecord, KeyScope } from './sql.ts';
+import type { KeyRecord } from './sql.ts';
 
-/** Enough for a large team, and few enough for a list without pages. */
 export const MAX_KEYS_PER_ACCOUNT = 1000;
-/** Number of letters of the secret that lists show, to tell keys apart. Too few to guess a key. */
+/** Letters of the secret that lists show. Too few to guess a key. */
 const SHOWN_SECRET_LETTERS = 4;
 const MADE_KEY = /^mfk_/;
 
-export interface WantedKey {
-  accountId: string;
-  name: string;
-  scope: KeyScope;
-  /** Epoch milliseconds; null: never. */
-  expiresAt: number | null;
-}
-
-export interface MadeKey {
-  record: KeyRecord & { hash: string };
-  key: string;
-}
+export type WantedKey = Pick<KeyRecord, 'accountId' | 'name' | 'scope' | 'expiresAt'>;
 
 /** Creates an API key. It is valid once its record is stored. @param chosen the key; null for a random one */
-export function newKey(wanted: WantedKey, now: number, chosen: string | null = null): MadeKey {
+export function newKey(wanted: WantedKey, now: number, chosen: string | null = null) {
   const { accountId, name, scope, expiresAt } = wanted;
   const key = chosen ?? newCredential('mfk');
   const prefix = key.slice(0, SHOWN_SECRET_LETTERS + (MADE_KEY.exec(key)?.[0].length ?? 0));
@@ -34,11 +22,7 @@ export function newKey(wanted: WantedKey, now: number, chosen: string | null = n
   return { key, record: { id, accountId, name, scope, prefix, createdAt: now, expiresAt, hash } };
 }
 
-export async function addKey(
-  store: Pick<Store['keys'], 'create'>,
-  wanted: WantedKey,
-  now: number,
-): Promise<MadeKey> {
+export async function addKey(store: Pick<Store['keys'], 'create'>, wanted: WantedKey, now: number) {
   const made = newKey(wanted, now);
   await store.create(made.record, MAX_KEYS_PER_ACCOUNT);
   return made;
@@ -52,11 +36,11 @@ const OF_ALL = { burst: SIGN_UPS_PER_MINUTE, requestsPerSecond: SIGN_UPS_PER_MIN
 const OF_ADDRESS = { burst: SIGN_UPS_PER_ADDRESS, requestsPerSecond: SIGN_UPS_PER_ADDRESS / 600 };
 const ALL = 'sign-ups';
 
-type Taken = { retryAfterSeconds: number };
+type Taken = { retryAfterSeconds: number } | null;
 
 interface SignUpDeps {
   store: Pick<Store, 'accounts'>;
-  rate: { take(key: string, rate: typeof OF_ALL): Taken | null; giveBack(key: string): void };
+  rate: { take(key: string, rate: typeof OF_ALL): Taken; giveBack(key: string): void };
   clock: Pick<Clock, 'now'>;
 }
 
@@ -66,7 +50,7 @@ export async function signUp(
   plan: string,
   name: string,
   address: string,
-): Promise<{ account: AccountRecord; key: string }> {
+) {
   requireRate(rate.take(ALL, OF_ALL), `${SIGN_UPS_PER_MINUTE} sign-ups per minute`);
   const own = rate.take(`${ALL} ${address}`, OF_ADDRESS);
   if (own?.retryAfterSeconds) rate.giveBack(ALL);
@@ -78,25 +62,22 @@ export async function signUp(
   return { account, key };
 }
 
-function requireRate(taken: Taken | null, limit: string): void {
+function requireRate(taken: Taken, limit: string): void {
   const { retryAfterSeconds = 0 } = taken ?? {};
   if (retryAfterSeconds === 0) return;
   const message = `This server accepts ${limit}. Retry after ${retryAfterSeconds} seconds.`;
   throw new AppError('rate_limited', message, { retryAfterSeconds });
 }
 
-export interface FirstStart {
-  account: AccountRecord;
-  /** Null if the account existed. */
-  key: string | null;
-}
-
-/** Creates the first account with its key. If it exists, only adds the key that the operator has chosen. */
+/**
+ * Creates the first account with its key. If it exists, only adds the key that the operator has chosen.
+ * @returns `key`: null if the account existed
+ */
 export async function ensureFirstAccount(
   store: Pick<Store, 'accounts' | 'keys'>,
   chosenKey: string | null,
   now: number,
-): Promise<FirstStart> {
+) {
   const account = { id: newId('acc', now), name: 'default', plan: LOCAL_PLAN, createdAt: now };
   const { key, record } = fullKey(account.id, 'first key', now, chosenKey);
   if (await store.accounts.createFirst(account, record)) return { key, account };
@@ -107,5 +88,5 @@ export async function ensureFirstAccount(
   return { key: null, account: first };
 }
 
-const fullKey = (accountId: string, name: string, now: number, chosen: string | null): MadeKey =>
+const fullKey = (accountId: string, name: string, now: number, chosen: string | null) =>
   newKey({ accountId, name, scope: 'full', expiresAt: null }, now, chosen);

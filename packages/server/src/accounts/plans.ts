@@ -10,7 +10,6 @@ export interface Plan {
   maxTtlMinutes: number;
   maxLiveInboxes: number;
   maxMessagesPerInbox: number;
-  /** Largest message, bytes as received. */
   maxMessageBytes: number;
   /** Webhooks of an account, including those of single inboxes. */
   maxWebhooks: number;
@@ -121,10 +120,8 @@ export function parsePlans(text: string): PlanSettings {
       }
       plan[known] = readLimit(name, known, value);
     }
-    const missing = Object.hasOwn(BUILT_IN_PLANS, name)
-      ? []
-      : LIMITS.filter((limit) => plan[limit] === undefined);
-    if (missing.length > 0) {
+    const missing = LIMITS.filter((limit) => plan[limit] === undefined);
+    if (missing.length > 0 && !Object.hasOwn(BUILT_IN_PLANS, name)) {
       throw new RangeError(`The plan "${name}" is not built in and lacks ${missing.join(', ')}.`);
     }
     settings[name] = plan;

@@ -1,5 +1,15 @@
 import type { Key } from '@mayfly/client/contract';
-import { constant, type Db, EMPTY, FOR_UPDATE, read, sql, type Tx, write } from '../database/sql.ts';
+import {
+  constant,
+  type Db,
+  EMPTY,
+  FOR_UPDATE,
+  read,
+  type Sql,
+  sql,
+  type Tx,
+  write,
+} from '../database/sql.ts';
 import { AppError } from '../errors.ts';
 
 export interface AccountRecord {
@@ -14,6 +24,7 @@ export type KeyScope = Key['scope'];
 export interface KeyRecord extends Pick<Key, 'id' | 'name' | 'scope' | 'prefix'> {
   accountId: string;
   createdAt: number;
+  /** Epoch milliseconds; null: never. */
   expiresAt: number | null;
 }
 
@@ -30,7 +41,7 @@ export interface DomainRecord {
   createdAt: number;
 }
 
-/** Locks an account before its rows are counted. @returns false if it is deleted or being deleted */
+/** Locks an account, so that its rows cannot change. @returns false if it is deleted or being deleted */
 async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
   const account = await tx.first(
     sql`select id from accounts where id = ${accountId} and deleted_at is null ${FOR_UPDATE}`,
@@ -38,7 +49,7 @@ async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
   return account !== undefined;
 }
 
-/** Locks the account of a request. @throws AppError `unauthorized` if it is deleted or being deleted */
+/** @throws AppError `unauthorized` if the account of a request is deleted or being deleted */
 export async function requireAccount(tx: Tx, accountId: string): Promise<void> {
   if (await lockAccount(tx, accountId)) return;
   throw new AppError(
@@ -51,12 +62,12 @@ const named = <Row extends { name: string }>(row: Row): Row => ({ ...row, name: 
 
 const ACCOUNT = constant('id, name, plan, created_at as "createdAt"');
 
-async function firstAccount(db: Db): Promise<AccountRecord | undefined> {
-  const row = await db.first<AccountRecord>(
-    sql`select ${ACCOUNT} from accounts where deleted_at is null order by created_at, id limit 1`,
-  );
+async function findAccount(db: Db, condition: Sql): Promise<AccountRecord | undefined> {
+  const row = await db.first<AccountRecord>(sql`select ${ACCOUNT} from accounts where ${condition}`);
   return row && named(row);
 }
+
+const FIRST = constant('deleted_at is null order by created_at, id limit 1');
 
 async function insertAccount(tx: Tx, { id, name, plan, createdAt }: AccountRecord): Promise<void> {
   await tx.run(
@@ -74,22 +85,19 @@ export const accounts = {
     const mine = await tx.run(
       sql`insert into markers (name) values ('first-account') on conflict (name) do nothing`,
     );
-    if (mine === 0 || (await firstAccount(tx))) return false;
+    if (mine === 0 || (await findAccount(tx, FIRST))) return false;
     await insertAccount(tx, account);
     await addKey(tx, key);
     return true;
   }),
 
-  findFirst: read(firstAccount),
+  findFirst: read((db) => findAccount(db, FIRST)),
 
-  find: read(async (db, id: string): Promise<AccountRecord | undefined> => {
-    const row = await db.first<AccountRecord>(sql`select ${ACCOUNT} from accounts where id = ${id}`);
-    return row && named(row);
-  }),
+  find: read((db, id: string) => findAccount(db, sql`id = ${id}`)),
 
   create: write(async (tx, account: AccountRecord, key: HashedKey | null): Promise<void> => {
     await insertAccount(tx, account);
-    // Without `on conflict`: this must fail if a key with this hash exists, or the account would have no key.
+    // Fails if a key with this hash exists: otherwise the account would have no key.
     if (key) await insertKey(tx, key, EMPTY);
   }),
 
@@ -114,7 +122,7 @@ const KEY = constant(
 const LISTED_KEY = sql`${KEY}, last_used_at as "lastUsedAt"`;
 const isUnexpired = (now: number) => sql`(expires_at is null or expires_at > ${now})`;
 
-/** Name of the marker of a revoked key. A start adds no key with this marker from the configuration. */
+/** Marks a revoked key, so that a start does not add it again from the configuration. */
 const revokedMarker = (hash: string): string => `revoked-key ${hash}`;
 
 async function rememberRevoked(tx: Tx, hash: string): Promise<void> {
@@ -160,7 +168,7 @@ export const keys = {
     return { key: named(key), account: named({ id: key.accountId, name: accountName, plan, createdAt }) };
   }),
 
-  /** Hash of the newest live key of scope `full`. Used to create a session without knowing a key. */
+  /** Hash of the newest live key of scope `full`, for a session that is created without a key. */
   newestHash: read(async (db, accountId: string, now: number): Promise<string | undefined> => {
     const row = await db.first<{ hash: string }>(
       sql`select hash from keys where account_id = ${accountId} and scope = 'full' and ${isUnexpired(now)}
@@ -238,7 +246,6 @@ const DOMAIN = constant('domain, account_id as "accountId", created_at as "creat
 export const domains = {
   /** Returns false if the domain belongs to an account already, or the account does not exist. */
   add: write(async (tx, { domain, accountId, createdAt }: DomainRecord): Promise<boolean> => {
-    // Locks the account, so that nothing is added after its deletion has removed its domains.
     if (!(await lockAccount(tx, accountId))) return false;
     const added = await tx.run(
       sql`insert into domains (domain, account_id, created_at) values (${domain}, ${accountId}, ${createdAt})

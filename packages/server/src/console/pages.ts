@@ -23,7 +23,6 @@ const pageHeaders = (html: string) => ({
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
-    // The only style sheet is part of the page.
     `style-src 'sha256-${createHash('sha256').update(styleOf(html)).digest('base64')}'`,
     "img-src 'self' data:",
     "connect-src 'self'",
@@ -44,7 +43,6 @@ const styleOf = (html: string): string => /<style>([\s\S]*?)<\/style>/.exec(html
 const NOT_BUILT =
   'The console is not built. Run "npm run build -w packages/web" in the folder of Mayfly, then load this page again.\n';
 
-/** @returns undefined if there is no such file */
 async function readBuilt(path: string, headersOf: (file: Buffer) => Record<string, string>) {
   const file = await readFile(new URL(path, DIST)).catch((error) => {
     if (codeOf(error) !== 'ENOENT') throw error;

@@ -10,6 +10,7 @@ import { VERSION } from '../version.ts';
 import type { SessionRecord } from './sql.ts';
 
 const SESSION = '/console/session';
+
 /** Adds sign-in and sign-out of the console. Not in the API description: programs send credentials instead. */
 export function sessionRoutes(app: App, { options, deps, held }: RouteContext): void {
   const { store, clock, signInCodes } = deps;

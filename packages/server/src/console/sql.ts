@@ -1,20 +1,18 @@
 import { DAY_MS, HOUR_MS } from '../clock.ts';
 import { read, sql, write } from '../database/sql.ts';
 
-/** A session ends after this long without a request, so it does not survive a night. */
+/** Without a request. A session does not survive a night. */
 export const SESSION_IDLE_MS = 12 * HOUR_MS;
-/** A session ends after this long, even in use: a stolen cookie works for a week at most. */
+/** Even in use: a stolen cookie works for a week at most. */
 export const SESSION_MAX_MS = 7 * DAY_MS;
 
 /** A browser that is signed in to the console. It has the rights of its credential while the credential is valid. */
 export interface SessionRecord {
-  /** SHA-256 of the session's secret. */
   hash: string;
   /** Hash of the API key or read token that created it. */
   credentialHash: string;
   kind: 'key' | 'token';
   createdAt: number;
-  /** Last recorded use, epoch milliseconds. */
   usedAt: number;
 }
 

@@ -46,7 +46,7 @@ export interface HttpDeps {
   /** When the SMTP server sent the reply 250 for a message, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null;
   newWebhooks: NewWebhooks;
-  /** Time for webhook schedules, epoch milliseconds; default: the wall clock. */
+  /** Of webhooks; default: the wall clock. */
   scheduleNow?: () => number;
   waitLog: WaitLog;
   plans: Plans;
@@ -58,7 +58,7 @@ export interface HttpDeps {
   /** The account of the development key; undefined if the server does not accept that key. */
   devAccountId?: string | undefined;
   signInCodes: SignInCodes;
-  /** Replaces some of the default limits, for tests. */
+  /** For tests. */
   limits?: Partial<ConnectionLimits>;
 }
 

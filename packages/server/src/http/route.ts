@@ -36,7 +36,7 @@ type Operation<Params, Query, Headers, Body> = Partial<Inputs<Params, Query, Hea
     operationId: string;
     summary: string;
     description: string;
-    /** Schemas by status. The lowest status is set before the handler is called. */
+    /** By status. The lowest is that of a successful response. */
     response: Record<number, object>;
     handler: Handler<Inputs<Params, Query, Headers, Body>>;
   };

@@ -66,7 +66,7 @@ export async function createHttpServer(options: Config, deps: HttpDeps) {
       held.release();
       second?.close();
       const closed = app.close();
-      // After the last response, the open connections have no complete request, and would only delay the end.
+      // After the last response, no open connection has a complete request.
       void listener.answered().then(() => app.server.closeAllConnections());
       await endOf(closed, graceMs, deps.clock);
       app.server.closeAllConnections();
@@ -177,7 +177,7 @@ class HttpConnection implements LimitedConnection {
   #waiting: Exchange[] = [];
   #afterwards: (() => void) | null = null;
 
-  /** @param count called with 1 when a request begins, and with -1 when its response has ended */
+  /** @param count called with 1 for a new request, and with -1 when its response has ended */
   constructor(socket: Socket, process: RequestListener, count: (change: 1 | -1) => void) {
     this.socket = socket;
     this.source = sourceKey(socket.remoteAddress);
@@ -246,56 +246,46 @@ const REQUESTS_PER_CHUNK = 1 / 8;
  * readable connection, up to 3,600 requests. Above the limit, the connections of the address are paused for at least
  * the duration of the turn. Meanwhile Node can accept connections of other addresses: it accepts one per turn.
  */
-class TurnLimit {
-  readonly #limiter: ConnectionLimiter<HttpConnection>;
-  readonly #clock: Clock;
-  readonly #parsed = new Map<string, number>();
-  readonly #paused = new Map<string, HttpConnection[]>();
+function createTurnLimit(limiter: ConnectionLimiter<HttpConnection>, clock: Clock) {
+  const parsed = new Map<string, number>();
+  const paused = new Map<string, HttpConnection[]>();
 
-  constructor(limiter: ConnectionLimiter<HttpConnection>, clock: Clock) {
-    this.#limiter = limiter;
-    this.#clock = clock;
-  }
-
-  opened(connection: HttpConnection): void {
-    const paused = this.#paused.get(connection.source);
-    if (!paused) return;
-    paused.push(connection);
-    // Pause after this tick, because Node starts to read at its end. The address may have been resumed by then.
-    setImmediate(() => {
-      if (this.#paused.get(connection.source) === paused) connection.socket.pause();
-    });
-  }
-
-  /** @param requests 1, or {@link REQUESTS_PER_CHUNK} for a chunk */
-  count({ source }: HttpConnection, requests: number): void {
-    if (this.#parsed.size === 0) {
-      const begunAt = this.#clock.monotonic();
-      setImmediate(() => this.#endTurn(this.#clock.monotonic() - begunAt));
-    }
-    const parsed = (this.#parsed.get(source) ?? 0) + requests;
-    this.#parsed.set(source, parsed);
-    if (parsed >= MAX_REQUESTS && !this.#paused.has(source)) this.#pause(source);
-  }
-
-  #pause(source: string): void {
-    const paused = [...this.#limiter.of(source)].filter(({ socket }) => !socket.isPaused());
-    this.#paused.set(source, paused);
-    for (const { socket } of paused) socket.pause();
-  }
-
-  #endTurn(ms: number): void {
-    for (const [source, parsed] of this.#parsed) {
-      if (parsed < MAX_REQUESTS) continue;
+  const pause = (source: string): void => {
+    const connections = [...limiter.of(source)].filter(({ socket }) => !socket.isPaused());
+    paused.set(source, connections);
+    for (const { socket } of connections) socket.pause();
+  };
+  const endTurn = (ms: number): void => {
+    for (const [source, requests] of parsed) {
+      if (requests < MAX_REQUESTS) continue;
       // Node's timers count from the start of the turn, so the sleep includes the `ms` that the turn took.
-      const rest = this.#clock.sleep(ms * (1 + parsed / MAX_REQUESTS));
-      void rest.then(() => {
-        for (const { socket } of this.#paused.get(source) ?? []) socket.resume();
-        this.#paused.delete(source);
+      void clock.sleep(ms * (1 + requests / MAX_REQUESTS)).then(() => {
+        for (const { socket } of paused.get(source) ?? []) socket.resume();
+        paused.delete(source);
       });
     }
-    this.#parsed.clear();
-  }
+    parsed.clear();
+  };
+  return {
+    opened(connection: HttpConnection): void {
+      const others = paused.get(connection.source);
+      if (!others) return;
+      others.push(connection);
+      // Pause after this tick, because Node starts to read at its end. The address may have been resumed by then.
+      setImmediate(() => {
+        if (paused.get(connection.source) === others) connection.socket.pause();
+      });
+    },
+    count({ source }: HttpConnection, requests: 1 | typeof REQUESTS_PER_CHUNK): void {
+      if (parsed.size === 0) {
+        const begunAt = clock.monotonic();
+        setImmediate(() => endTurn(clock.monotonic() - begunAt));
+      }
+      const sum = (parsed.get(source) ?? 0) + requests;
+      parsed.set(source, sum);
+      if (sum >= MAX_REQUESTS && !paused.has(source)) pause(source);
+    },
+  };
 }
 
 // `import` would also load Node's fetch, 2 MB.
@@ -303,7 +293,6 @@ const { createServer } = createRequire(import.meta.url)('node:http') as typeof i
 
 export type Listener = ReturnType<typeof createListener>;
 
-/** Writes a last response, and closes the connection without waiting for the client. */
 function close(socket: Socket, reason: string | undefined): void {
   if (socket.writable) socket.write(rawProblem(reason, randomUUID()));
   socket.destroySoon();
@@ -334,7 +323,7 @@ export function createListener(
 ) {
   const limits = { ...CONNECTION_LIMITS, ...given };
   const limiter = new ConnectionLimiter<HttpConnection>(limits);
-  const turn = new TurnLimit(limiter, clock);
+  const turn = createTurnLimit(limiter, clock);
   const connections = new WeakMap<Socket, HttpConnection>();
   let open = 0;
   let whenNone = (): void => undefined;
@@ -362,7 +351,6 @@ export function createListener(
     socket.once('close', () => limiter.leave(connection));
     turn.opened(connection);
   });
-  // A CONNECT request has no path, so Node passes only its socket.
   server.on('connect', (_request, socket: Socket) => {
     socket.on('error', () => socket.destroy());
     close(socket, 'CONNECT');

@@ -11,7 +11,7 @@ import type { InboxKind } from './records.ts';
 
 const MAX_LISTED_DOMAINS = 10;
 
-/** Parts of an inbox address: in lower case, and without a tag (`+…`). */
+/** In lower case, and without a tag (`+…`). */
 export type AddressParts = Omit<GeneratedAddress, 'heldUntil'>;
 
 export interface Wanted {
@@ -32,7 +32,6 @@ export const partsOf = (localPart: string, domain: string): AddressParts => ({
 export interface DomainsOf {
   accountId: string;
   configured: readonly string[];
-  /** Finds the account's own domains; those of other accounts are treated as unknown. */
   owned: Pick<Store['domains'], 'list'>;
 }
 
@@ -83,10 +82,7 @@ export const anyAddress = (domain: string, localPart = newLocalPart): Wanted => 
   ...{ kind: 'address', parts: () => partsOf(localPart(), domain), isRandom: true },
 });
 
-/**
- * The address of a catch-all inbox is on the account's own domain, or on a new sub-domain of a shared domain.
- * The sub-domain is a single label, because mail is accepted only one label below a shared domain.
- */
+/** On the account's own domain, or one label below a shared domain, where mail is accepted. */
 async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const why = '"catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.';
   assertLeftOut(body, ['localPart', 'address'], why);
@@ -105,7 +101,7 @@ function assertLeftOut(body: CreateInbox, names: readonly (keyof CreateInbox)[],
   if (given) throw invalidField(`/${given}`, `"${given}" cannot be given together with ${why}`);
 }
 
-/** Resolves the address options of a new inbox. @throws AppError `invalid_request` */
+/** @throws AppError `invalid_request` for options that contradict each other or are not allowed */
 export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const { address, localPart, domain } = body;
   if (body.sms) {
@@ -133,7 +129,7 @@ export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Prom
   return chosen(chosenLocalPart(address.slice(0, at), '/address'), served);
 }
 
-/** Calls `attempt`. If it throws `address_taken` for a random address, calls it again with another one. */
+/** If `attempt` throws `address_taken` for a random address, calls it again with another one. */
 export async function onFreeAddress<T>(
   wanted: Pick<Wanted, 'parts' | 'isRandom'>,
   attempt: (parts: AddressParts) => Promise<T>,
@@ -148,12 +144,10 @@ export async function onFreeAddress<T>(
   }
 }
 
-/**
- * The inbox address for mail to `text`: lower case, without a tag. A space is read as `+`, because a `+` that
- * a URL does not encode arrives as a space. @throws AppError `invalid_request` unless `text` is one address
- */
+/** The address of the inbox for mail to `text`. @throws AppError `invalid_request` unless `text` is one address */
 export function addressOf(text: string): string {
   const options = { smtputf8: true };
+  // A `+` that a URL does not encode arrives as a space.
   const parsed = parseAddress(text, options) ?? parseAddress(text.replaceAll(' ', '+'), options);
   if (parsed && !text.startsWith('<')) return inboxAddress(parsed);
   throw invalidField(

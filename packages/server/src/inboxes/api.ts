@@ -86,10 +86,8 @@ function collectionRoutes(route: AddRoute, { options, deps }: RouteContext): voi
       };
       const { account } = keyCaller(request);
       const { inboxes, hasMore } = await store.inboxes.list(account.id, page, clock.now());
-      return {
-        inboxes: inboxes.map((inbox) => toInbox(inbox, plans.named(account.plan), options.domains)),
-        hasMore,
-      };
+      const plan = plans.named(account.plan);
+      return { inboxes: inboxes.map((inbox) => toInbox(inbox, plan, options.domains)), hasMore };
     },
   });
 

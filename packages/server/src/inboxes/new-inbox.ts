@@ -14,7 +14,7 @@ import { quoted } from '../text/nearest.ts';
 import { type AddressParts, onFreeAddress, partsOf, wantedAddress } from './address-parameters.ts';
 import { type IdempotentRequest, type InboxRecord, PERMANENT_UNTIL, type StagedMails } from './records.ts';
 
-/** Too long to guess, because the read token of an idempotent creation is derived from the nonce. */
+/** Too long to guess: read tokens of idempotent creations are derived from it. */
 const NONCE_BYTES = 16;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
@@ -27,12 +27,7 @@ const canonical = (value: unknown): string =>
 
 const sha256 = (text: string): string => hash('sha256', text, 'hex');
 
-export interface RepeatableRequest {
-  stored: IdempotentRequest;
-  readToken(nonce: string): string;
-}
-
-export function repeatableRequest(header: string | undefined, body: unknown): RepeatableRequest | null {
+export function repeatableRequest(header: string | undefined, body: unknown) {
   if (header === undefined) return null;
   if (!IDEMPOTENCY_KEY.test(header)) {
     throw invalidField(
@@ -45,22 +40,21 @@ export function repeatableRequest(header: string | undefined, body: unknown): Re
       keyHash: sha256(header),
       bodyHash: sha256(canonical(body)),
       nonce: randomBytes(NONCE_BYTES).toString('base64url'),
-    },
-    readToken: (nonce) => deriveReadToken(header, nonce),
+    } satisfies IdempotentRequest,
+    readToken: (nonce: string) => deriveReadToken(header, nonce),
   };
 }
 
 const DEFAULT_TTL_MINUTES = 60;
 
 export interface Extras {
-  /** If a request repeats an idempotency key, it gets the inbox of the first request. */
-  repeat?: RepeatableRequest | null;
+  repeat?: ReturnType<typeof repeatableRequest>;
   /** The mails of an import become the first messages of the inbox. `begunAt` is when the import began. */
   staged?: Omit<StagedMails, 'now'> & { begunAt: number };
   replayMs?: number;
 }
 
-/** @throws `invalid_request`, `address_taken`, `limit_reached`, `idempotency_…` or `webhook_url_refused` */
+/** @throws AppError `invalid_request`, `address_taken`, `limit_reached`, `idempotency_…`, `webhook_url_refused` */
 export async function createInbox(
   { options, deps }: RouteContext,
   { account }: KeyCaller,
@@ -139,7 +133,7 @@ export function toInbox(inbox: InboxRecord, plan: Plan, domains: readonly string
   };
 }
 
-/** Marks the sink: the inbox for mail that no other inbox takes. No other inbox may have this label. */
+/** No other inbox may have this label. */
 const SINK_LABELS = { mayfly: 'sink' };
 
 const hasSinkLabel = (labels: Record<string, string>): boolean => labels.mayfly === SINK_LABELS.mayfly;
@@ -149,10 +143,7 @@ export function withoutSinkLabel(labels: Record<string, string>): Record<string,
   return hasSinkLabel(labels) ? others : labels;
 }
 
-/**
- * Creates the sink in the first account unless there is one. Several processes may call it at once.
- * @param domain of the sink's own address: `sink@DOMAIN`, or a random local part if that address is taken
- */
+/** Creates the sink in the first account, as `sink@DOMAIN` if that is free. Several processes may call it at once. */
 export async function ensureSink(store: Pick<Store, 'accounts' | 'inboxes'>, domain: string, now: number) {
   const localParts = ['sink'];
   const parts = () => partsOf(localParts.pop() ?? newLocalPart(), domain);
@@ -170,7 +161,7 @@ async function createSink(store: Pick<Store, 'accounts' | 'inboxes'>, parts: Add
     kind: 'sink' as const,
     ...parts,
     labels: SINK_LABELS,
-    // No client gets this token: the sink is read with API keys of the account.
+    // No client gets this token.
     tokenHash: hashCredential(newCredential('mft')),
     ttlMinutes: 0,
     ...{ createdAt: now, expiresAt: PERMANENT_UNTIL, maxExpiresAt: PERMANENT_UNTIL },

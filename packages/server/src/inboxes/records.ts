@@ -3,13 +3,13 @@ import { DAY_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
 import { quoted } from '../text/nearest.ts';
 
-/** After its end, an inbox is reported as expired for this long, and as unknown later. */
+/** For this long after its end, an inbox is expired; later it is unknown. */
 export const TOMBSTONE_MS = DAY_MS;
-/** After its inbox ends, an address is reserved for the account, so that no other account gets late mail. */
+/** An address stays reserved for the account, so that no other account gets late mail. */
 export const ADDRESS_QUARANTINE_MS = 7 * DAY_MS;
 /** Expiry of the sink: the last time that RFC 3339 can represent. */
 export const PERMANENT_UNTIL = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-/** The sink keeps this many of its newest messages, as many as an inbox of the largest plan. */
+/** As many as an inbox of the largest plan; the oldest are deleted. */
 export const SINK_MESSAGES = 10_000;
 export const IDEMPOTENCY_MS = DAY_MS;
 
@@ -66,11 +66,11 @@ export interface StagedMails {
   stage: string;
   /** Sources with their RCPT addresses. An empty list stands for the address of the inbox. */
   mails: { source: number; rcptTo: string[] }[];
-  /** When the inbox is created. `createdAt` of the inbox is earlier: when the import began to store mails. */
+  /** Later than `createdAt` of the inbox, when the import began. */
   now: number;
 }
 
-/** The inbox that has an address, or all addresses of a domain. `live` is undefined if it has ended. */
+/** Of an address, or of all addresses of a domain. `live` is undefined if the inbox has ended. */
 export interface Occupancy {
   inboxId: string | null;
   live: AddressedInbox | undefined;
@@ -122,7 +122,7 @@ export async function throwEnded(
   throw missing;
 }
 
-/** Called before an inbox ends or its lifetime changes. @throws AppError `permanent_inbox` for the sink */
+/** @throws AppError `permanent_inbox` for the sink, whose end never changes */
 export function assertNoSink({ kind }: InboxRecord): void {
   if (kind !== 'sink') return;
   throw new AppError(

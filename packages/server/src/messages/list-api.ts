@@ -49,7 +49,8 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
       const { body, tag } = await responses.json(inbox, request.url, async () => {
         // A search is aborted when its client disconnects.
         const isSearch = query.conditions.length > 0;
-        return (await (isSearch ? held.hold(reply, list) : list(NEVER))).body;
+        const { body: json } = await (isSearch ? held.hold(reply, list) : list(NEVER));
+        return { json };
       });
       return sendJson(request, reply, body, tag);
     },

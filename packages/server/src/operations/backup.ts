@@ -106,7 +106,7 @@ export async function restore(
   }
 }
 
-/** If root restores the database of another user, that user must own the new files. Only root can change owners. */
+/** The owner of the folder must own the new files, also if root restores them. Only root can change owners. */
 function giveToOwner(folder: string, files: readonly string[]): void {
   const { uid, gid } = statSync(folder);
   for (const file of files) {

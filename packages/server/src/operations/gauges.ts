@@ -6,36 +6,21 @@ import type { Store } from '../store.ts';
 import { VERSION } from '../version.ts';
 import { Counter, Gauge } from './metrics.ts';
 
-export interface DiskFigures {
-  /** Size of the database with its write-ahead log. */
-  databaseBytes: number;
-  /** Available to this user on the file system of the database. */
-  freeBytes: number;
-  totalBytes: number;
-}
-
-export async function measureDisk(path: string): Promise<DiskFigures> {
+/** Bytes of the database with its write-ahead log (if there is one), and of its file system. */
+export async function measureDisk(path: string) {
   const { blocks, bavail, bsize } = await statfs(path);
-  // SQLite creates the write-ahead log with the first write, and removes it at the last close.
-  const sizes = [path, `${path}-wal`].map((file) =>
-    stat(file)
-      .then(({ size }) => size)
-      .catch(() => 0),
-  );
-  const [main = 0, log = 0] = await Promise.all(sizes);
+  const sizeOf = async (file: string): Promise<number> => (await stat(file).catch(() => ({ size: 0 }))).size;
+  const [main, log] = await Promise.all([sizeOf(path), sizeOf(`${path}-wal`)]);
   return { databaseBytes: main + log, freeBytes: bavail * bsize, totalBytes: blocks * bsize };
 }
 
-/** Larger differences cause a warning. Clocks synchronized by NTP differ by milliseconds. */
+/** Clocks synchronized by NTP differ by milliseconds. */
 const WARN_ABOVE_MS = 1_000;
 
-interface Deps {
-  store: Pick<Store, 'upkeep'>;
-  clock: Clock;
-}
+type Deps = Pick<GaugeSources, 'store' | 'clock'>;
 
 /** @returns how far this machine's clock is ahead of the database's, and the maximum error of that value */
-async function compareClocks({ store, clock }: Deps): Promise<{ aheadMs: number; errorMs: number }> {
+async function compareClocks({ store, clock }: Deps) {
   const asked = clock.now();
   const theirs = (await store.upkeep.time()) ?? asked;
   const answered = clock.now();
@@ -52,80 +37,73 @@ export async function warnOfClock(deps: Deps & { log: Logger }): Promise<void> {
   );
 }
 
+/** Figures of this process; those of roles that do not run here are missing. */
+type Live = Partial<
+  Record<
+    'smtpBytes' | 'parserJobs' | 'senderChecks' | 'writes' | 'heldRequests' | 'connections',
+    () => number
+  >
+>;
+
 export interface GaugeSources {
   clock: Clock;
-  store: Pick<Store, 'upkeep' | 'ping' | 'pendingWrites'>;
+  store: Pick<Store, 'upkeep' | 'ping'>;
   /** Undefined if the database may be on another machine. */
-  measureDisk: (() => Promise<DiskFigures>) | undefined;
+  measureDisk: (() => ReturnType<typeof measureDisk>) | undefined;
   scheduleNow: () => number;
-  smtpBytes?: () => number;
-  parserJobs: () => number;
-  senderChecks: () => number;
-  heldRequests?: () => number;
-  httpConnections?: () => number;
+  live: Live;
   droppedLogLines: (() => number) | undefined;
 }
 
-async function measure({ clock, store, measureDisk }: GaugeSources) {
+async function measure({ clock, store, measureDisk, scheduleNow }: GaugeSources) {
   const orNothing = <T>(value: Promise<T> | undefined) => value?.catch(() => undefined);
-  const [figures, disk, clocks, isUp] = await Promise.all([
+  const [counts, disk, clocks, isUp] = await Promise.all([
     orNothing(store.upkeep.measure(clock.now())),
     orNothing(measureDisk?.()),
     orNothing(compareClocks({ store, clock })),
     store.ping().then(
-      () => true,
-      () => false,
+      () => 1,
+      () => 0,
     ),
   ]);
-  return { ...figures, ...disk, ...clocks, isUp };
+  const now = scheduleNow();
+  const overdueSeconds = counts && Math.max(0, now - (counts.firstDueAt ?? now)) / 1_000;
+  const { liveInboxes, pendingDeliveries } = counts ?? {};
+  return {
+    ...{ liveInboxes, pendingDeliveries, overdueSeconds, isUp, ...disk },
+    aheadSeconds: clocks && clocks.aheadMs / 1_000,
+  };
 }
 
 type Measured = Awaited<ReturnType<typeof measure>>;
-type Read = (from: Measured & GaugeSources) => number | undefined;
 
-const GAUGES: Readonly<Record<string, readonly [help: string, read: Read]>> = {
-  mayfly_smtp_bytes_in_flight: [
-    'Bytes of messages that are being received or stored.',
-    ({ smtpBytes }) => smtpBytes?.(),
-  ],
-  mayfly_parser_jobs: [
-    'Messages and attachments that wait for a parser or are being parsed.',
-    ({ parserJobs }) => parserJobs(),
-  ],
-  mayfly_sender_checks: ['Messages whose sender is being checked.', ({ senderChecks }) => senderChecks()],
+const GAUGES: Readonly<Record<string, readonly [help: string, figure: keyof Live | keyof Measured]>> = {
+  mayfly_smtp_bytes_in_flight: ['Bytes of messages that are being received or stored.', 'smtpBytes'],
+  mayfly_parser_jobs: ['Messages and attachments that wait for a parser or are being parsed.', 'parserJobs'],
+  mayfly_sender_checks: ['Messages whose sender is being checked.', 'senderChecks'],
   mayfly_store_writes_pending: [
     'Writes that the database has not completed. Mails that are stored together are one write.',
-    ({ store }) => store.pendingWrites(),
+    'writes',
   ],
-  mayfly_http_connections_open: [
-    'Connections to the API that are open.',
-    ({ httpConnections }) => httpConnections?.(),
-  ],
-  mayfly_http_requests_held: [
-    'Waits and event streams that are held open.',
-    ({ heldRequests }) => heldRequests?.(),
-  ],
-  mayfly_inboxes_live: ['Inboxes that have not expired.', ({ liveInboxes }) => liveInboxes],
+  mayfly_http_connections_open: ['Connections to the API that are open.', 'connections'],
+  mayfly_http_requests_held: ['Waits and event streams that are held open.', 'heldRequests'],
+  mayfly_inboxes_live: ['Inboxes that have not expired.', 'liveInboxes'],
   mayfly_webhook_deliveries_pending: [
     'Webhook deliveries that wait for an attempt or are being attempted.',
-    ({ pendingDeliveries }) => pendingDeliveries,
+    'pendingDeliveries',
   ],
   mayfly_webhook_overdue_seconds: [
     'How long the delivery that is due first has been due; 0 when none is.',
-    ({ firstDueAt, scheduleNow: now }) =>
-      firstDueAt === undefined ? undefined : Math.max(0, now() - (firstDueAt ?? now())) / 1_000,
+    'overdueSeconds',
   ],
-  mayfly_disk_free_bytes: ['Free space where the database is.', ({ freeBytes }) => freeBytes],
-  mayfly_disk_size_bytes: ['Size of that file system.', ({ totalBytes }) => totalBytes],
-  mayfly_database_size_bytes: [
-    'Size of the database and its write-ahead log.',
-    ({ databaseBytes }) => databaseBytes,
-  ],
+  mayfly_disk_free_bytes: ['Free space where the database is.', 'freeBytes'],
+  mayfly_disk_size_bytes: ['Size of that file system.', 'totalBytes'],
+  mayfly_database_size_bytes: ['Size of the database and its write-ahead log.', 'databaseBytes'],
   mayfly_clock_ahead_seconds: [
     'How far the clock of this machine is ahead of that of the database; negative when it is behind.',
-    ({ aheadMs }) => (aheadMs === undefined ? undefined : aheadMs / 1_000),
+    'aheadSeconds',
   ],
-  mayfly_database_up: ['Whether the database can be written to: 1 or 0.', ({ isUp }) => (isUp ? 1 : 0)],
+  mayfly_database_up: ['Whether the database can be written to: 1 or 0.', 'isUp'],
 };
 
 /** Figures are at most this old. Counting the rows of a million inboxes takes less than 0.1 s. */
@@ -134,18 +112,21 @@ const MAX_AGE_MS = 1_000;
 export function addGauges(registry: Registry, sources: GaugeSources): void {
   let measured: Promise<Measured> | undefined;
   let until = 0;
-  for (const [name, [help, read]] of Object.entries(GAUGES))
+  const measuredNow = (): Promise<Measured> => {
+    const now = sources.clock.monotonic();
+    if (measured && now < until) return measured;
+    until = now + MAX_AGE_MS;
+    measured = measure(sources);
+    return measured;
+  };
+  for (const [name, [help, figure]] of Object.entries(GAUGES))
     new Gauge({
       name,
       help,
       registers: [registry],
       async collect() {
-        const now = sources.clock.monotonic();
-        if (!measured || now >= until) {
-          until = now + MAX_AGE_MS;
-          measured = measure(sources);
-        }
-        const value = read({ ...sources, ...(await measured) });
+        const live = sources.live[figure as keyof Live];
+        const value = live ? live() : (await measuredNow())[figure as keyof Measured];
         if (value === undefined) this.remove();
         else this.set(value);
       },

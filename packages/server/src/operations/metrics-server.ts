@@ -9,7 +9,6 @@ import type { Logger } from '../log.ts';
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
 const MAX_CONNECTIONS = 20;
-/** Short, because requests have no body. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
 export function createMetricsServer(
@@ -35,7 +34,6 @@ export function createMetricsServer(
   );
   server.maxConnections = MAX_CONNECTIONS;
   return {
-    /** @throws Error of the system call when the port cannot be opened */
     async start(): Promise<{ port: number }> {
       await once(server.listen(port, host), 'listening');
       return { port: (server.address() as AddressInfo).port };

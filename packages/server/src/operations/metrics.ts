@@ -27,14 +27,12 @@ class LazyRegistry extends Registry {
   }
 }
 
-/** Buckets, seconds: from the fastest message to the parser's time limit. */
 const MAIL_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export type Metrics = ReturnType<typeof createMetrics>;
 export type SmtpMetrics = Metrics['smtp'];
 export type WebhookMetrics = Metrics['webhooks'];
 
-/** Uses a registry of its own, so that tests can run several servers. */
 export function createMetrics() {
   const registry: client.Registry = new LazyRegistry();
   return {
@@ -90,14 +88,13 @@ function createSmtpMetrics(registry: client.Registry) {
       open.inc();
     },
     disconnection: (): void => open.dec(),
-    /** Records the end of DATA. @param duration seconds from DATA to the reply, without the delays of fault rules */
+    /** @param duration seconds from DATA to the reply, without the delays of fault rules */
     mail(result: 'accepted' | 'refused' | 'failed', size: number, duration: number): void {
       mails.inc({ result });
       bytes.inc(size);
       seconds.observe(duration);
     },
     refusal: (code: number): void => refusals.inc({ code: String(code) }),
-    /** `captured`: the credentials of an inbox; `accepted`: any other credentials. */
     authentication: (result: 'captured' | 'accepted' | 'refused'): void => authentications.inc({ result }),
     tlsHandshakeFailure: (): void => handshakeFailures.inc(),
   };
@@ -120,7 +117,6 @@ function createAuthenticationMetrics(registry: client.Registry) {
   };
 }
 
-/** Seconds; the last bucket is the time limit of an attempt. */
 const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 
 function createWebhookMetrics(registry: client.Registry) {

@@ -9,15 +9,13 @@ import { lockForServer, openSqlite } from '../database/sqlite/open.ts';
 import { messageOf } from '../errors.ts';
 import { type OnStep, requireSound } from './backup.ts';
 
-/** Milliseconds to wait for a command that writes to the source, or for locks on tables of PostgreSQL. */
 const LOCK_TIMEOUT_MS = 10_000;
 /** Rows of one INSERT: PostgreSQL takes 65,535 parameters, and no table has 60 columns. */
 const BATCH_ROWS = 1_000;
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** Rows to read back at a time from tables with bytea columns. It bounds memory, as a row may have a few MB. */
+/** Rows read back at a time from tables with bytea columns, where a row may have a few MB. */
 const FETCHED_ROWS_OF_BYTES = 8;
-/** The OID of the type bytea. */
-const BYTEA = 17;
+const BYTEA_OID = 17;
 const SHA256_VALUES = 1n << 256n;
 
 type Value = null | number | string | Uint8Array;
@@ -39,7 +37,7 @@ const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const select = ({ name, columns }: Table): string =>
   `select ${columns.map(quote).join(', ')} from ${quote(name)}`;
 
-/** All tables except those of SQLite and of migrations. A table follows the tables that it references. */
+/** All tables of Mayfly's own, each after the tables that it references. */
 const tablesOf = (source: DatabaseSync): Table[] =>
   source
     .prepare(
@@ -151,7 +149,6 @@ async function copyTable(source: DatabaseSync, client: Client, table: Table): Pr
   return digest;
 }
 
-/** Reads a copied table back, in parts. @throws Error if the copy differs from the source */
 async function verifyTable(client: Client, table: Table, expected: TableDigest): Promise<void> {
   const found = new TableDigest();
   await client.query(`declare copied no scroll cursor for ${select(table)}`);
@@ -162,7 +159,7 @@ async function verifyTable(client: Client, table: Table, expected: TableDigest):
     });
     for (const row of rows) found.add(row);
     isLast = rows.length < count;
-    count = fields.some(({ dataTypeID }) => dataTypeID === BYTEA) ? FETCHED_ROWS_OF_BYTES : BATCH_ROWS;
+    count = fields.some(({ dataTypeID }) => dataTypeID === BYTEA_OID) ? FETCHED_ROWS_OF_BYTES : BATCH_ROWS;
   }
   await client.query('close copied');
   if (found.rows === expected.rows && found.hash === expected.hash) return;

@@ -3,7 +3,6 @@ const MAX_NAME_LENGTH = 64;
 const MAX_ERRORS = 3;
 const MAX_ERROR_SHARE = 0.4;
 const MIN_ABBREVIATION = 3;
-/** Limits the length of untrusted values in responses and logs. */
 const MAX_QUOTED_LENGTH = 60;
 const MAX_INSPECTED_LENGTH = 1_000;
 

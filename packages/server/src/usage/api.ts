@@ -6,7 +6,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { routesOf } from '../http/route.ts';
-import { type DayUsage, USAGE_THRESHOLDS } from './sql.ts';
+import { USAGE_THRESHOLDS } from './sql.ts';
 
 const SHOWN_DAYS = 31;
 
@@ -53,7 +53,7 @@ export function usageRoutes(app: App, { deps }: RouteContext): void {
 const toLimits = (plan: Plan): PlanLimits =>
   Object.fromEntries(Object.entries(plan).map(([name, limit]) => [name, limitOrNull(limit)])) as PlanLimits;
 
-function lastDays(stored: DayUsage[], here: ReadonlyMap<string, number>, now: number): UsageDay[] {
+function lastDays(stored: UsageDay[], here: ReadonlyMap<string, number>, now: number): UsageDay[] {
   const known = new Map(stored.map(({ day, requests }) => [day, requests]));
   return Array.from({ length: SHOWN_DAYS }, (_, back) => {
     const day = dayOf(now - back * DAY_MS);

@@ -1,3 +1,4 @@
+import type { UsageDay } from '@mayfly/client/contract';
 import { DAY_MS, type Day, type Month, SECOND_MS } from '../clock.ts';
 import { constant, databaseTime, read, sql, type Tx, write } from '../database/sql.ts';
 
@@ -8,40 +9,21 @@ export const USAGE_THRESHOLDS = [80, 100] as const;
 
 export type UsageThreshold = (typeof USAGE_THRESHOLDS)[number];
 
-export interface DayUsage {
-  day: Day;
-  requests: number;
-}
-
-export interface Lease {
-  granted: number;
-  /** Requests of the month that are used or leased, including this lease. */
-  taken: number;
-  passed: UsageThreshold[];
-}
-
 export interface UsageReport {
   accountId: string;
   month: Month;
   returned: number;
   /** Requests by day; negative if more were refunded than charged since the last report. */
-  days: DayUsage[];
+  days: UsageDay[];
 }
 
 /** When each threshold was first passed, epoch milliseconds. */
 type Passed = Record<UsageThreshold, number | null>;
 
-export interface MonthUsage {
-  taken: number;
-  passed: Passed;
-  /** Oldest first. Requests that nodes have not reported yet are missing. */
-  days: DayUsage[];
-}
-
 type MonthRow = Passed & { taken: number };
 const MONTH = constant('taken, passed_80_at as "80", passed_100_at as "100"');
 
-/** Stores which thresholds `used` has passed. @returns the thresholds that were not stored before */
+/** @returns the thresholds that `used` is the first to pass */
 async function pass(
   tx: Tx,
   { accountId, month, limit }: { accountId: string; month: Month; limit: number | null },
@@ -62,12 +44,11 @@ async function pass(
   return passed;
 }
 
-/** Sorts rows: all transactions must lock them in the same order, to prevent deadlocks. */
+/** All transactions must lock rows in the same order, to prevent deadlocks. */
 function inOrder<T>(rows: T[], keyOf: (row: T) => string): T[] {
   return rows.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : Number(keyOf(a) > keyOf(b))));
 }
 
-/** Adds to the daily counts. A count is negative for a moment if a refund is written before its charge. */
 async function addDays(tx: Tx, reports: UsageReport[]): Promise<void> {
   const all = reports.flatMap(({ accountId, days }) => days.map((day) => ({ accountId, ...day })));
   for (const { accountId, day, requests } of inOrder(all, (one) => `${one.accountId} ${one.day}`))
@@ -81,6 +62,7 @@ export const usage = {
   /**
    * Leases up to `want` requests. One conditional statement ensures that all nodes together never get more
    * than `limit` (null: no limit). Leased requests count as used until {@link usage.report} returns them.
+   * @returns `taken`: requests of the month that are used or leased, including this lease
    */
   lease: write(
     { mayUseReserve: true, keepsInboxes: true },
@@ -90,7 +72,7 @@ export const usage = {
       month: Month,
       { want, limit }: { want: number; limit: number | null },
       now: number,
-    ): Promise<Lease> => {
+    ) => {
       const max = limit ?? Number.MAX_SAFE_INTEGER;
       const first = Math.min(want, max);
       // All expressions see the row before the update.
@@ -121,11 +103,12 @@ export const usage = {
     await addDays(tx, reports);
   }),
 
-  read: read(async (db, accountId: string, month: Month, since: Day): Promise<MonthUsage> => {
+  /** `days`: oldest first. Requests that nodes have not reported yet are missing. */
+  read: read(async (db, accountId: string, month: Month, since: Day) => {
     const row = await db.first<MonthRow>(
       sql`select ${MONTH} from usage_months where account_id = ${accountId} and month = ${month}`,
     );
-    const days = await db.all<DayUsage>(
+    const days = await db.all<UsageDay>(
       sql`select day, requests from usage_days where account_id = ${accountId} and day >= ${since} order by day`,
     );
     return { taken: row?.taken ?? 0, passed: { 80: row?.[80] ?? null, 100: row?.[100] ?? null }, days };

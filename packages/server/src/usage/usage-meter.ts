@@ -8,7 +8,7 @@ import type { UsageReport } from './sql.ts';
 /** A lease has at most this share of the quota. A crash of a node loses at most one lease per account. */
 const LEASE_SHARE = 1 / 100;
 const MAX_LEASE = 1_000;
-/** Pause before the store is queried again after the quota is used up: other nodes may return requests. */
+/** Other nodes may return requests of a quota that is used up. */
 const RETRY_EMPTY_MS = 5_000;
 
 export interface Charge {
@@ -28,7 +28,7 @@ class AccountMonth {
   /** Requests leased or used by all nodes, as of the last query of the store. */
   taken = 0;
   unspent = 0;
-  /** The quota was used up; the store is not queried again before this time, monotonic milliseconds. */
+  /** Monotonic milliseconds: until then, a used-up quota is not queried again in the store. */
   emptyUntil = 0;
   leasing: Promise<void> | null = null;
   days = new Map<Day, number>();
@@ -61,16 +61,10 @@ class AccountMonth {
 
 /** Interval at which daily counts and key uses are written. A crash loses at most one interval. */
 const REPORT_EVERY_MS = 10_000;
-/** After this time without a request, the unused part of the lease is returned, for other nodes. */
+/** An account without a request for this long returns the rest of its lease, for other nodes. */
 const RETURN_AFTER_MS = 60_000;
-/** An account without requests for this long is dropped from memory. No single request takes so long. */
+/** An account without a request for this long is dropped from memory. No request takes so long. */
 const FORGET_AFTER_MS = 600_000;
-
-interface UsageDeps {
-  store: Pick<Store, 'usage' | 'keys'>;
-  clock: Clock;
-  log: Logger;
-}
 
 function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
   const nextMonth = new Date(resetAt).toISOString();
@@ -83,16 +77,16 @@ function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
 
 /** Counts requests. It leases blocks of them from the store, so that few requests need a database write. */
 export class UsageMeter {
-  readonly #store: UsageDeps['store'];
+  readonly #store: Pick<Store, 'usage' | 'keys'>;
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** By account id: the current month, and earlier ones whose counts are not fully reported. */
+  /** By account: the current month, and earlier ones that are not fully reported. */
   readonly #accounts = new Map<string, AccountMonth[]>();
   readonly #keyUses = new Map<string, number>();
   #unreported: UsageReport[] = [];
   #stopReports: () => Promise<void> = async () => undefined;
 
-  constructor({ store, clock, log }: UsageDeps) {
+  constructor({ store, clock, log }: { store: Pick<Store, 'usage' | 'keys'>; clock: Clock; log: Logger }) {
     this.#store = store;
     this.#clock = clock;
     this.#log = log;

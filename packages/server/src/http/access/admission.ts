@@ -9,9 +9,9 @@ import type { Store } from '../../store.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { Charge, UsageMeter } from '../../usage/usage-meter.ts';
 
-/** Above this number, the least recently used bucket is dropped. It is probably full, like a new one. */
+/** Above it, the least recently used bucket is dropped. It is probably full, like a new one. */
 const MAX_BUCKETS = 100_000;
-/** Tolerance for rounding errors, so that a client that waited for `Retry-After` is admitted. */
+/** Rounding errors must not reject a client that waited for `Retry-After`. */
 const ROUNDING = 1e-6;
 
 export interface Taken {
@@ -32,10 +32,9 @@ type Rate = Pick<Plan, 'requestsPerSecond' | 'burst'>;
 const limitsRate = ({ requestsPerSecond, burst }: Rate): boolean =>
   Number.isFinite(requestsPerSecond) && Number.isFinite(burst);
 
-/** Token buckets in memory: each holds `burst` requests and refills at `requestsPerSecond`. */
+/** Token buckets in memory, the least recently used first. */
 export class RateLimit {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** The least recently used first. */
   readonly #buckets = new Map<string, Bucket>();
   #nodes = 1;
 
@@ -75,10 +74,7 @@ export class RateLimit {
 
 const BEAT_EVERY_MS = 3 * SECOND_MS;
 
-/**
- * Keeps rate limits divided by the number of live nodes.
- * @returns a function that stops this and removes this node, so that the other nodes get its share
- */
+/** Divides rate limits by the number of live nodes. @returns a function that gives this node's share to the others */
 export async function divideByLiveNodes(
   rate: RateLimit,
   { store, clock, log }: { store: Pick<Store, 'nodes'>; clock: Clock; log: Logger },
@@ -107,17 +103,16 @@ export async function divideByLiveNodes(
 export interface Admitted {
   readonly accountId: string;
   readonly plan: Plan;
-  /** Null for a plan without a rate. */
   readonly rate: Taken | null;
   /** Null if the request is free or was refunded. */
   charge: Charge | null;
 }
 
 const UNLIMITED = 'unlimited';
-/** Approximate window of the monthly quota. `t` in the RateLimit header is the exact time until its end. */
+/** Approximate; `t` in the RateLimit header is the exact time until the end of the month. */
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
-/** Value of the RateLimit-Policy header (draft-ietf-httpapi-ratelimit-headers-10 section 3). */
+/** The RateLimit-Policy header (draft-ietf-httpapi-ratelimit-headers-10 section 3). */
 function policyOf(plan: Plan): string {
   const items: string[] = [];
   if (limitsRate(plan))
@@ -127,11 +122,7 @@ function policyOf(plan: Plan): string {
   return items.join(', ');
 }
 
-function rateLimited(
-  planName: string,
-  { requestsPerSecond, burst }: Plan,
-  retryAfterSeconds: number,
-): AppError {
+function rateLimited(planName: string, { requestsPerSecond, burst }: Plan, retryAfterSeconds: number) {
   const whole = Math.ceil(retryAfterSeconds);
   return new AppError(
     'rate_limited',
@@ -142,24 +133,15 @@ function rateLimited(
 
 export type Admission = ReturnType<typeof createAdmission>;
 
-interface AdmissionDeps {
-  plans: Plans;
-  rate: RateLimit;
-  usage: UsageMeter;
-  clock: Clock;
-}
-
 /** Applies the limits of an account to its requests: first the rate, then the quota of the month. */
-export function createAdmission({ plans, rate, usage, clock }: AdmissionDeps) {
+export function createAdmission(deps: { plans: Plans; rate: RateLimit; usage: UsageMeter; clock: Clock }) {
+  const { plans, rate, usage, clock } = deps;
   const refund = (admitted: Admitted): void => {
     if (admitted.charge) usage.refund(admitted.charge);
     admitted.charge = null;
   };
   return {
-    /**
-     * Sets `request.admitted` before any error is thrown, so that error responses have the headers of the limits too.
-     * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
-     */
+    /** Error responses have the headers of the limits too. @throws AppError `rate_limited`, `quota_exceeded`, `unavailable` */
     async admit(
       request: Pick<FastifyRequest, 'admitted'>,
       account: AccountRecord,

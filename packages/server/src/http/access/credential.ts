@@ -13,32 +13,26 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i;
 
 /** On loopback there is no HTTPS, so the cookie is not `Secure`. Ports share cookies, so the port is in its name. */
-function cookieName(host: string | undefined, isHttps: boolean): { name: string; isSecure: boolean } {
-  const loopback = isHttps ? null : LOOPBACK.exec(host ?? '');
+function cookieName(host: string | undefined, publicUrl: string | null) {
+  const loopback = publicUrl?.startsWith('https:') ? null : LOOPBACK.exec(host ?? '');
   return loopback
     ? { name: `mayfly-${loopback[2] ?? '80'}`, isSecure: false }
     : { name: SECURE_NAME, isSecure: true };
 }
 
 export function sessionCookie(request: FastifyRequest, secret: string, publicUrl: string | null): string {
-  const { name, isSecure } = cookieName(request.headers.host, isHttpsUrl(publicUrl));
+  const { name, isSecure } = cookieName(request.headers.host, publicUrl);
   const maxAge = secret === '' ? 0 : SESSION_MAX_MS / 1_000;
   const attributes = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Max-Age=${maxAge}`];
   if (isSecure) attributes.push('Secure');
   return `${name}=${secret}; ${attributes.join('; ')}`;
 }
 
-const isHttpsUrl = (url: string | null): boolean => url?.startsWith('https:') ?? false;
-
-/**
- * Returns the secret in the console's session cookie; undefined without a cookie, or with an Authorization header.
- * @throws AppError `cross_site_request` if another site may have caused the request
- */
+/** The secret in the console's session cookie, unless there is an Authorization header. @throws as {@link assertSameOrigin} */
 export function sessionSecret(request: FastifyRequest, publicUrl: string | null): string | undefined {
   const { authorization, cookie, host } = request.headers;
   if (authorization !== undefined || cookie === undefined) return undefined;
-  const { name } = cookieName(host, isHttpsUrl(publicUrl));
-  const start = `${name}=`;
+  const start = `${cookieName(host, publicUrl).name}=`;
   const pair = cookie.split(/; */).find((one) => one.startsWith(start));
   const secret = pair?.slice(start.length) ?? '';
   if (secret === '' || secret.length > MAX_COOKIE) return undefined;
@@ -58,7 +52,7 @@ export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl:
   if (page) throw crossSite(page);
 }
 
-/** If a page of another origin caused the request, returns the header that shows it. */
+/** @returns the header that shows that a page of another origin caused the request */
 function foreignPage(
   { host, origin, 'sec-fetch-site': site }: FastifyRequest['headers'],
   publicUrl: string | null,
@@ -83,7 +77,6 @@ export interface KeyCaller {
   account: AccountRecord;
 }
 
-/** No valid Authorization header is longer. */
 const MAX_CREDENTIAL = 512;
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
@@ -133,7 +126,7 @@ export function readCredential(header: string): Credential {
   return { text, hash: hashCredential(text), known: undefined };
 }
 
-/** With `mayfly dev` on loopback, `Authorization: Bearer dev` authenticates as the first account; see {@link assertLocal}. */
+/** The key of the first account with `mayfly dev` on loopback; see {@link assertLocal}. */
 const DEV_KEY = 'dev';
 export const DEV_KEY_ID = 'key_dev';
 export const DEV_KEY_HASH: string = hashCredential(DEV_KEY);

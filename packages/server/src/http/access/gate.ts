@@ -28,7 +28,7 @@ const EXPOSED_HEADERS = [
   'x-quota-reset',
   'x-request-id',
 ].join(', ');
-/** The longest time, in seconds, for which Chromium caches a preflight. */
+/** Chromium caches a preflight no longer. */
 const PREFLIGHT_SECONDS = 7_200;
 
 const ANY = '*';
@@ -41,7 +41,7 @@ export type AnswerCors = ReturnType<typeof createCors>;
  */
 export function createCors(origins: readonly string[]) {
   const isAny = origins.includes(ANY);
-  /** Adds the CORS headers, and responds to a preflight of an allowed origin. @returns true if it was a preflight */
+  /** @returns true for a preflight of an allowed origin, which has its response then */
   return ({ method, headers }: FastifyRequest, reply: FastifyReply): boolean => {
     if (origins.length === 0) return false;
     // A cache must not give the response for one origin to another.
@@ -124,10 +124,8 @@ export function guardRequests(
   });
 }
 
-/** Histogram buckets, from a cached response to the longest held request. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Paths of health checks, whose successful requests are logged at level debug. */
 const PROBES = ['/healthz', '/readyz'];
 
 export function observeRequests(app: App, deps: HttpDeps): void {
@@ -165,11 +163,11 @@ export function observeRequests(app: App, deps: HttpDeps): void {
 }
 
 const MIB = 1024 * 1024;
-/** Limit of the unread responses of all accounts. A server with 512 MiB of memory can spare this much. */
+/** Of all accounts: three times the limit of one. A server with 512 MiB of memory can spare it. */
 const MAX_UNREAD_BYTES = 192 * MIB;
 /** Smaller responses are not counted: the limit of connections bounds them. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;
-/** Assumed size of a stream, whose length is unknown. */
+/** The length of a stream is unknown. */
 const STREAM_BYTES = 512 * 1024;
 
 function heldBytes(payload: unknown): number {
@@ -177,18 +175,13 @@ function heldBytes(payload: unknown): number {
   return payload === null || payload === undefined ? 0 : STREAM_BYTES;
 }
 
-/** Adds the headers of the limits, counts unread responses, and closes connections while the server stops. */
 export function finishResponses(app: App, { admission, held }: RouteContext): void {
   const budget = new ResponseBudget();
   app.addHook('onSend', (request, reply, payload, done) => {
     const { admitted } = request;
     if (admitted) {
       const bytes = heldBytes(payload);
-      try {
-        if (bytes > SMALL_RESPONSE_BYTES) reply.raw.once('close', budget.take(admitted.accountId, bytes));
-      } catch (error) {
-        return done(error as Error);
-      }
+      if (bytes > SMALL_RESPONSE_BYTES) reply.raw.once('close', budget.take(admitted.accountId, bytes));
       admission.settle(admitted, reply.statusCode);
       reply.headers(admission.headers(admitted));
     }
@@ -198,15 +191,12 @@ export function finishResponses(app: App, { admission, held }: RouteContext): vo
   });
 }
 
-/** Counts response bytes that clients have not read yet. An account may have a third of the limit of the process. */
+/** Counts response bytes that clients have not read yet. */
 class ResponseBudget {
   readonly #byAccount = new Map<string, number>();
   #total = 0;
 
-  /**
-   * Counts a response; the returned function releases it. If no other is unread, any size is accepted.
-   * @throws AppError `rate_limited` for too many unread bytes of the account, `unavailable` for those of all accounts
-   */
+  /** A first response may have any size. @returns what releases it @throws AppError `rate_limited`, `unavailable` */
   take(accountId: string, bytes: number): () => void {
     const own = this.#byAccount.get(accountId) ?? 0;
     if (own > 0 && own + bytes > MAX_UNREAD_BYTES_PER_ACCOUNT) {

@@ -46,7 +46,6 @@ export interface Caller {
   account: AccountRecord;
   /** Null for a read token. */
   key: KeyCaller | null;
-  /** The live inbox of the request; null if the route needs none. */
   inbox: InboxRecord | null;
 }
 
@@ -63,7 +62,7 @@ declare module 'fastify' {
     free?: boolean | undefined;
     accepts?: readonly string[] | undefined;
     errors?: readonly ProblemCode[] | undefined;
-    /** Status of a successful response; default: 200. */
+    /** Of a successful response; default: 200. */
     status?: number;
   }
   interface FastifyRequest {
@@ -73,7 +72,7 @@ declare module 'fastify' {
   }
 }
 
-/** Minimum time between recorded uses of a session, because each is a write. */
+/** Each recorded use of a session is a write. */
 const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 
 const CACHED_INBOXES = 1_000;
@@ -110,7 +109,7 @@ type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 /** Authenticates requests. Caches keys and accounts for {@link CACHE_TTL_MS}, and inboxes until the next write. */
 export class Guard {
   readonly #deps: GuardDeps;
-  /** Keyed by Authorization header, because to hash it for each request would be slow. */
+  /** By Authorization header: hashing it for each request would be slow. */
   readonly #credentials = new LRUCache<string, Credential>({ max: 1_000 });
   readonly #shared: ReturnType<typeof createSharing>;
 
@@ -138,7 +137,7 @@ export class Guard {
       : this.#withKey(credential, asking, admit);
   }
 
-  /** Empties the cache after a key was revoked. Queries that still run can then fill only removed entries. */
+  /** Called after a key was revoked. Queries that still run can fill only removed entries. */
   forget(): void {
     this.#credentials.clear();
   }

@@ -7,7 +7,7 @@ import type { Asking, Guard } from './guard.ts';
 
 interface Held {
   controller: AbortController;
-  /** Null for a request without a credential, such as one for a preview link. */
+  /** Null for a preview link, which has no credential. */
   accountId: string | null;
   asking: Pick<Asking, 'authorization' | 'session'> | null;
 }
@@ -18,7 +18,6 @@ export class HeldRequests {
   readonly #deps: { store: Pick<Store, 'accounts'> };
   readonly #held = new Set<Held>();
   readonly #byAccount = new Map<string, number>();
-  /** Set when the server stops. */
   isReleased = false;
 
   constructor(guard: Pick<Guard, 'check'>, deps: { store: Pick<Store, 'accounts'> }) {
@@ -94,7 +93,7 @@ export class HeldRequests {
   }
 
   async #isGood({ asking, accountId }: Held): Promise<boolean> {
-    // When an inbox ends, an event ends the requests with its read token. Only the account is checked here.
+    // When an inbox ends, an event ends the requests with its read token. The account may be deleted.
     if (!asking) return accountId === null || (await this.#deps.store.accounts.find(accountId)) !== undefined;
     try {
       await this.#guard.check({ ...asking, access: 'account:read', inboxId: undefined });

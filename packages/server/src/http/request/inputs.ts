@@ -57,10 +57,10 @@ export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRe
   return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
-/** A JavaScript number can represent any integer of 15 digits exactly. */
+/** Numbers represent any integer of 15 digits exactly. */
 const INTEGER = /^-?\d{1,15}$/;
 
-/** Converts integers and booleans in place; the schema rejects other strings. @throws AppError for a repeated parameter */
+/** Converts integers and booleans in place. @throws AppError for a repeated parameter */
 function readParameters(query: Record<string, unknown>, schema: unknown): void {
   const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
   for (const [name, given] of Object.entries(query)) {
@@ -74,7 +74,6 @@ function readParameters(query: Record<string, unknown>, schema: unknown): void {
   }
 }
 
-/** Rejects parameters of an operation that takes none. @param hasBody whether the operation takes a JSON body */
 function refuseParameters(query: Record<string, unknown>, hasBody: boolean): void {
   const [name] = Object.keys(query);
   if (name === undefined) return;
@@ -190,14 +189,14 @@ export const dropChunks = (request: IncomingMessage): void => void joinedBodies.
  */
 export function joinChunks(request: IncomingMessage, count: () => void): void {
   if (request.headers['transfer-encoding'] === undefined) return;
-  // Keep the socket, because a body stream that fails may detach it from the request.
+  // A body stream that fails may detach the socket from the request.
   const { socket } = request;
   let chunks: Buffer[] = [];
   const resume = (): void => void socket.resume();
   const body = new Readable({
     read: resume,
     destroy(error, done) {
-      // Read and drop the rest, because clients read the response only after they have sent the whole body.
+      // The rest is read, because clients read the response only after they have sent the whole body.
       resume();
       done(error);
     },
@@ -255,11 +254,6 @@ export function dropBody({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers
   dropChunks(raw);
 }
 
-interface Validator {
-  (value: unknown): boolean;
-  errors: ErrorObject[] | null;
-}
-
 const NAMED_SCHEMAS = Object.values<unknown>(contract).filter(
   (value): value is AnySchemaObject => typeof value === 'object' && value !== null && '$id' in value,
 );
@@ -276,7 +270,7 @@ function createAjv(): Ajv {
     useDefaults: false,
     addUsedSchema: false,
     allErrors: true,
-    // Adds the value and its schema to errors, for the messages.
+    // For the value and its schema in error messages.
     verbose: true,
     keywords: ['x-unit'],
   });
@@ -293,16 +287,14 @@ function compile(schema: AnySchemaObject): ValidateFunction {
 }
 
 /** Compiles the schema at its first use: compiling all schemas would take a seventh of the time of a start. */
-export function createValidator(schema: AnySchemaObject): Validator {
+export function createValidator(schema: AnySchemaObject) {
   let validate: ValidateFunction | undefined;
-  const validator: Validator = Object.assign(
-    (value: unknown) => {
-      validate ??= compile(schema);
-      const isValid = validate(value);
-      validator.errors = validate.errors ?? null;
-      return isValid;
-    },
-    { errors: null },
-  );
+  const validator = (value: unknown): boolean => {
+    validate ??= compile(schema);
+    const isValid = validate(value);
+    validator.errors = validate.errors ?? null;
+    return isValid;
+  };
+  validator.errors = null as ErrorObject[] | null;
   return validator;
 }

@@ -6,7 +6,6 @@ import { didYouMean, quoted, withoutCredentials } from '../../text/nearest.ts';
 /** A hostile body may have thousands of unknown fields. */
 const MAX_FIELD_ERRORS = 20;
 const MAX_LISTED_NAMES = 20;
-/** Pointers into valid bodies are shorter. */
 const MAX_POINTER = 200;
 
 /** @param path JSON pointer into the body, or a parameter's name */
@@ -14,7 +13,6 @@ export function invalidField(path: string, message: string): AppError {
   return new AppError('invalid_request', message, { errors: [{ path: shownPath(path), message }] });
 }
 
-/** Names sent by a caller may be long or contain a credential. */
 function shownPath(path: string): string {
   const shown = withoutCredentials(path.slice(0, MAX_POINTER));
   return path.length > MAX_POINTER ? `${shown}…` : shown;
@@ -22,7 +20,6 @@ function shownPath(path: string): string {
 
 export type RequestPart = 'body' | 'querystring' | 'params' | 'headers';
 
-/** An error of Ajv. The option `verbose` adds the value and the schema. */
 export type SchemaError = ErrorObject<string, Record<string, unknown>> & { parentSchema?: ParentSchema };
 
 interface ParentSchema {
@@ -32,7 +29,7 @@ interface ParentSchema {
   maximum?: number;
   format?: string;
   writeOnly?: boolean;
-  /** What a number counts, such as `seconds` (our own keyword). */
+  /** A keyword of our own: what a number counts, such as `seconds`. */
   'x-unit'?: string;
 }
 

@@ -43,7 +43,7 @@ export const unknownPath = (url: string, advice = 'The API is described at /docs
 export function nothingThere({ url, method }: Pick<FastifyRequest, 'url' | 'method'>, known: KnownPaths) {
   const path = pathOf(url);
   const matching = [...known.values()].filter(({ pattern }) => pattern.test(path));
-  // The path with the fewest parameters is the most specific one.
+  // The most specific path has the fewest parameters.
   const fewest = Math.min(...matching.map(({ parameters }) => parameters));
   const methods = matching.flatMap((one) => (one.parameters === fewest ? [...one.methods] : []));
   if (methods.length === 0) return unknownPath(url);

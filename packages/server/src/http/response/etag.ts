@@ -5,7 +5,7 @@ import { JSON_TYPE } from '../openapi/responses.ts';
 
 export const immutableTag = (name: string): string => `"${name}"`;
 
-/** 132 bits: enough that two bodies of one URL never have the same tag. */
+/** 132 bits. */
 const CONTENT_TAG_LETTERS = 22;
 
 export const contentTag = (body: Uint8Array): string =>
@@ -35,14 +35,10 @@ interface CachedResponse {
   tag: string;
 }
 
-/**
- * Caches responses about an inbox, for clients that poll. The inbox's `version`, which the guard reads for every request,
- * grows with every change of the inbox or its messages, so a response of the same version is still correct.
- */
+/** For clients that poll. A response is correct while the `version` of its inbox, which the guard reads, is the same. */
 export class ResponseCache {
   readonly #cache = new LRUCache<string, CachedResponse>({
     maxSize: 16 * 1024 * 1024,
-    // Larger responses are rare, and would evict many small ones.
     maxEntrySize: 256 * 1024,
     sizeCalculation: ({ body }, key) => body.length + key.length,
   });
@@ -57,14 +53,12 @@ export class ResponseCache {
   async json(
     inbox: { id: string; version: number },
     request: string,
-    make: () => Promise<string | Buffer | { json: string | Buffer; tag: string }>,
+    make: () => Promise<{ json: string | Buffer; tag?: string }>,
   ): Promise<CachedResponse> {
     const key = `${inbox.id} ${inbox.version} ${request}`;
     const known = this.#cache.get(key);
     if (known) return known;
-    const made = await make();
-    const isPlain = typeof made === 'string' || Buffer.isBuffer(made);
-    const { json, tag } = isPlain ? { json: made, tag: `W/"${inbox.version}"` } : made;
+    const { json, tag = `W/"${inbox.version}"` } = await make();
     const response = { body: typeof json === 'string' ? Buffer.from(json) : json, tag };
     // Most requests are never repeated, so a response is cached at the second request.
     if (this.#asked.has(key)) this.#cache.set(key, response);

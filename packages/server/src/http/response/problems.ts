@@ -48,9 +48,8 @@ const STATUS: Record<ProblemCode, number> = {
 };
 
 export const PROBLEM_TYPE = 'application/problem+json';
-/** Short enough for a test to wait, long enough for a disk to recover. */
 const UNAVAILABLE_RETRY_SECONDS = 2;
-/** Replaces the text of an unexpected error, which may contain anything and is only logged. */
+/** The text of an unexpected error may contain anything, so it is only logged. */
 export const INTERNAL_ERROR =
   'The server failed to process the request. The log of the server has the cause under this request id.';
 
@@ -88,36 +87,22 @@ function headersOf(code: ProblemCode, details: ErrorDetails): Record<string, str
 
 type ErrorRequest = Pick<FastifyRequest, 'headers' | 'routeOptions'>;
 
-const bodyTooLarge = (limit: number): AppError =>
-  new AppError(
-    'payload_too_large',
-    `The body is larger than ${limit} bytes, the limit of this operation. Send a smaller one.`,
-  );
-
-const FASTIFY: Record<string, (request: ErrorRequest | undefined) => AppError> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: (request) =>
-    unsupportedMediaType(
-      request?.headers['content-type'],
-      request?.routeOptions.config.accepts ?? ['application/json'],
-    ),
-  FST_ERR_CTP_BODY_TOO_LARGE: (request) => bodyTooLarge(request?.routeOptions.bodyLimit ?? MAX_BODY_BYTES),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
-    new AppError(
-      'invalid_request',
-      'The body does not have the length that the Content-Length header states.',
-    ),
-  FST_ERR_MAX_PARAM_LENGTH: () =>
-    new AppError(
-      'not_found',
-      `The path has a part of more than ${MAX_PARAMETER} characters. No id is that long.`,
-    ),
-  FST_ERR_BAD_URL: () =>
-    new AppError(
-      'invalid_request',
-      'The path is not valid: a percent sign must be followed by two hex digits.',
-    ),
+const FASTIFY: Record<string, [ProblemCode & AppError['code'], string]> = {
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [
+    'invalid_request',
+    'The body does not have the length that the Content-Length header states.',
+  ],
+  FST_ERR_MAX_PARAM_LENGTH: [
+    'not_found',
+    `The path has a part of more than ${MAX_PARAMETER} characters. No id is that long.`,
+  ],
+  FST_ERR_BAD_URL: [
+    'invalid_request',
+    'The path is not valid: a percent sign must be followed by two hex digits.',
+  ],
 };
 
+/** @returns undefined for an error that the client did not cause */
 export function toAppError(error: unknown, request?: ErrorRequest): AppError | undefined {
   if (error instanceof AppError) return error;
   if (!(error instanceof Error)) return undefined;
@@ -125,13 +110,19 @@ export function toAppError(error: unknown, request?: ErrorRequest): AppError | u
     const { validation, validationContext = 'querystring' } = error as FastifyError;
     return toInvalidRequest((validation ?? []) as SchemaError[], validationContext as RequestPart);
   }
-  const known = FASTIFY[codeOf(error)];
-  if (known) return known(request);
+  const code = codeOf(error);
+  const { config, bodyLimit = MAX_BODY_BYTES } = request?.routeOptions ?? {};
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return unsupportedMediaType(request?.headers['content-type'], config?.accepts ?? ['application/json']);
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    const message = `The body is larger than ${bodyLimit} bytes, the limit of this operation. Send a smaller one.`;
+    return new AppError('payload_too_large', message);
+  }
+  const known = FASTIFY[code];
+  if (known) return new AppError(...known);
   const { statusCode = 0 } = error as FastifyError;
-  const isCallers = codeOf(error).startsWith('FST_') && statusCode >= 400 && statusCode < 500;
-  return isCallers
-    ? new AppError('invalid_request', 'The request could not be read. The API is described at /docs.')
-    : undefined;
+  if (!code.startsWith('FST_') || statusCode < 400 || statusCode >= 500) return undefined;
+  return new AppError('invalid_request', 'The request could not be read. The API is described at /docs.');
 }
 
 const isAborted = (request: FastifyRequest): boolean =>
@@ -179,7 +170,7 @@ export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): 
 // `import` would also load Node's fetch, 2 MB.
 const { STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
-/** Keys are error codes of Node's HTTP parser, or stand for a connection limit or a CONNECT request. */
+/** By the code of Node's HTTP parser, or a name for a connection limit or a CONNECT request. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   CONNECT: ['not_found', 'This server is not a proxy: it does not support CONNECT.'],
   HPE_HEADER_OVERFLOW: [

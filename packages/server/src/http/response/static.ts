@@ -2,19 +2,13 @@ import { promisify } from 'node:util';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { contentTag, isFresh } from './etag.ts';
 
-export interface StaticResponse {
-  headers: Record<string, string>;
-  body: Buffer;
-  /** Null for small bodies. */
-  zipped: Buffer | null;
-  tag: string;
-}
+export type StaticResponse = Awaited<ReturnType<typeof prepareStatic>>;
 
 /** Smaller bodies fit into one packet. */
 const MIN_COMPRESSED_BYTES = 1_024;
 
 /** @param headers names in lower case, with `content-type` */
-export async function prepareStatic(headers: Record<string, string>, body: Buffer): Promise<StaticResponse> {
+export async function prepareStatic(headers: Record<string, string>, body: Buffer) {
   // Loaded at the first use, to save memory.
   const { gzip } = await import('node:zlib');
   const zipped = body.length < MIN_COMPRESSED_BYTES ? null : await promisify(gzip)(body);

@@ -23,12 +23,12 @@ import { admitTranslated, sendTranslated } from '../access/translated.ts';
 import type { App, RouteContext } from '../context.ts';
 import { MAX_BODY_BYTES } from '../limits.ts';
 
-/** Limit of a mail sent over the imitated API; larger ones can use SMTP. */
+/** Larger mails can use SMTP. */
 const MAX_SENT_BYTES = 8 * 1024 * 1024;
-/** Maximum of concurrent requests that send mail, because their bodies are kept in memory. */
+/** Concurrent requests that send mail: their bodies are kept in memory. */
 const MAX_SENDING = 8;
 
-/** Attachments are served from the console's origin and may contain scripts. */
+/** Attachments may contain scripts. */
 const PART_CSP = "default-src 'none'; sandbox";
 
 const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i;
@@ -56,7 +56,6 @@ function waitOf({ headers, query }: FastifyRequest): number {
   throw new Refused(400, `wait must be a number of seconds up to ${MAX_WAIT}`);
 }
 
-/** Sends an error as the imitated program does: as plain text. */
 function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
   const refusal = { type: 'text/plain', body: messageOf(error) };
   if (error instanceof Refused) return sendTranslated(reply, { ...refusal, status: error.status });
@@ -65,6 +64,7 @@ function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
 }
 
 const EVENTS = '/api/events';
+
 /** The WebSocket of Mailpit. Upgrades are routed like other requests, so the same checks and limits apply. */
 function eventsRoute(
   app: App,
@@ -117,7 +117,6 @@ const apiOf = (app: App, context: RouteContext, request: FastifyRequest): Api =>
     return { status: statusCode, headers: headers as Record<string, string>, body: rawPayload };
   });
 
-/** Serves the API of an imitated program. */
 export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit' | 'mailhog'): void {
   let sending = 0;
 

@@ -39,7 +39,6 @@ function createFind() {
     });
     return new Map(all);
   };
-  /** @throws AppError `not_found` for an unknown provider */
   return async ({ params, url }: Pick<FastifyRequest, 'params' | 'url'>) => {
     loaded ??= load();
     const found = (await loaded).get((params as { provider: string }).provider);
@@ -78,7 +77,7 @@ function decoded(value: string): string {
 const headersOf = ({ headers }: FastifyRequest): Record<string, string | undefined> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]));
 
-/** Returns a public file, such as the certificate with which an application verifies events. */
+/** A public file, such as the certificate with which an application verifies events. */
 async function fileAt(url: string, { name, files }: Provider, { store, clock }: HttpDeps): Promise<Reply> {
   const [, accountId = '', path = ''] = FILES.exec(pathIn(url)) ?? [];
   const settings = files && (await findSettings(store, accountId, name, clock.now()));
@@ -87,7 +86,6 @@ async function fileAt(url: string, { name, files }: Provider, { store, clock }: 
   return file;
 }
 
-/** Calls the route of the provider's API that a request is for. */
 async function respond(
   request: FastifyRequest,
   reply: FastifyReply,

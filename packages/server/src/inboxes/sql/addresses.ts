@@ -4,9 +4,9 @@ import { domainOf } from '../../mail/address.ts';
 import { quoted } from '../../text/nearest.ts';
 import { ADDRESS_QUARANTINE_MS, type InboxKind } from '../records.ts';
 
-/** Key in `addresses` for all addresses of a domain that no other inbox has. No address has this form. */
+/** In `addresses`, stands for all addresses of a domain that no other inbox has. */
 export const allOfDomain = (domain: string): string => `@${domain}`;
-/** Key of the sink in `addresses`. The sink takes mail to every address that no other inbox takes. */
+/** Stands for every address that no other inbox takes: the address of the sink. */
 export const EVERYTHING = '@';
 
 const placesOf = (address: string): string[] => [address, allOfDomain(domainOf(address)), EVERYTHING];
@@ -26,7 +26,7 @@ interface Entry {
   until: number;
 }
 
-/** Claims or reserves an address, unless a live inbox has it or another account has reserved it. */
+/** @returns false if a live inbox has the address, or another account has reserved it */
 async function occupy(tx: Tx, { address, accountId, inboxId, busyUntil, until }: Entry, now: number) {
   // Keep the later end: a hold of minutes must not shorten the same account's quarantine of days.
   const taken = await tx.run(

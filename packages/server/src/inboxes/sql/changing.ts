@@ -42,9 +42,8 @@ async function storeResponse(
   inbox: InboxRecord,
   webhook: InboxWebhook | null,
 ): Promise<void> {
-  // The webhook's secret is stored here too, so that a repeated request gets the same response.
   const texts = [JSON.stringify(inbox), webhook && JSON.stringify(webhook)] as const;
-  // An existing row has expired, so it is overwritten.
+  // An existing row has expired. The webhook's secret is part of the response to a repeated request.
   await tx.run(
     sql`insert into idempotency (key_id, key_hash, body_hash, nonce, inbox, webhook, expires_at)
       values (${inbox.accountId}, ${keyHash}, ${bodyHash}, ${nonce}, ${texts[0]}, ${texts[1]},
@@ -92,8 +91,7 @@ async function insertInbox(tx: Tx, accountId: string, { tokenHash, replayUntil, 
 
 export const changing = {
   /**
-   * Creates a live inbox, its webhook and the messages of its import in one transaction, which also checks
-   * its address and the number of live inboxes. The idempotency key is stored for 24 hours.
+   * Creates a live inbox with its webhook and the messages of its import.
    * @throws AppError `address_taken`, `limit_reached` at `maxLiveInboxes` or `webhook.maxWebhooks`;
    *   `idempotency_key_reused` if the key was used with another body
    */
@@ -160,10 +158,7 @@ export const changing = {
     },
   ),
 
-  /**
-   * Stores how a replay ended. Without this call, the sweeper stores `cut` one minute after the last message
-   * of the replay was due.
-   */
+  /** Without this call, the sweeper stores `cut` one minute after the last message of the replay was due. */
   endReplay: write({ mayUseReserve: true }, async (tx, inboxId: string, outcome: 'complete' | 'cut') => {
     await tx.run(
       sql`update inboxes set replay_until = ${outcome === 'cut' ? 0 : null}, version = version + 1

@@ -1,4 +1,5 @@
 import { anyOf, constant, EMPTY, join, LIKE, read, type Sql, sql } from '../../database/sql.ts';
+import type { Page } from '../../http/request/inputs.ts';
 import { domainOf } from '../../mail/address.ts';
 import {
   type AddressedInbox,
@@ -58,16 +59,13 @@ export const isListed = (
   sql`${hasLabels(accountId, labels)} and expires_at > ${now} and freed = 0
     ${before === null ? EMPTY : sql`and id < ${before}`}`;
 
-/** True for the inbox that has or had this address. If there is none, for the domain's catch-all inbox. */
+/** The inbox that has or had this address, otherwise the domain's catch-all inbox. */
 const takes = (address: string, now: number): Sql =>
   sql`and id = (select inbox_id from addresses
     where address in (${address}, ${allOfDomain(domainOf(address))}) and busy_until > 0 and reserved_until > ${now}
     order by case when address = ${address} then 0 else 1 end limit 1)`;
 
-/**
- * True for inboxes with the word in the address or in a label. Labels are searched as JSON text, so the `=`
- * of a word such as `team=a` is replaced by `":"`.
- */
+/** Searches the address and the JSON text of the labels, where `team=a` is `team":"a`. */
 const hasWord = (word: string): Sql => {
   const asJson = (text: string) => JSON.stringify(text).slice(1, -1);
   const pattern = (text: string) => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
@@ -113,18 +111,12 @@ export const finding = {
     return row?.hash;
   }),
 
-  /** Live inboxes with all `labels` and `words`, newest first. `address`: the inbox that gets its mail. */
+  /** Live inboxes, newest first. `address`: only the inbox that gets its mail. */
   list: read(
     async (
       db,
       accountId: string,
-      page: {
-        labels: Record<string, string>;
-        words?: readonly string[];
-        address?: string;
-        limit: number;
-        before: string | null;
-      },
+      page: Page & { labels: Record<string, string>; words?: readonly string[]; address?: string },
       now: number,
     ) => {
       const { labels, words = [], address, limit, before } = page;
