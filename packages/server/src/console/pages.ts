@@ -64,12 +64,12 @@ export function consolePages(app: FastifyInstance, notFound: (url: string) => Er
       ASSET.test(file) && (assets.get(file) ?? (await readBuilt(`assets/${file}`, () => ASSET_HEADERS)));
     if (!asset) throw notFound(request.url);
     assets.set(file, asset);
-    return sendStatic(request, reply, asset);
+    return sendStatic(reply, asset);
   });
-  app.get('/console/*', route, async (request, reply) => {
+  app.get('/console/*', route, async (_request, reply) => {
     page ??= await readBuilt('index.html', (html) => pageHeaders(html.toString()));
     if (!page) return reply.code(503).type('text/plain').send(NOT_BUILT);
-    return sendStatic(request, reply, page);
+    return sendStatic(reply, page);
   });
   app.get('/', route, (_request, reply) => reply.redirect('/console/', 302));
   app.get('/console', route, (_request, reply) => reply.redirect('/console/', 302));

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { AppError } from '../errors.ts';
 import { assertSameOrigin, sessionCookie, sessionEnded } from '../http/access/credential.ts';
@@ -15,20 +15,15 @@ const SESSION = '/console/session';
 export function sessionRoutes(app: App, { options, deps, held }: RouteContext): void {
   const { store, clock, signInCodes } = deps;
 
-  const open = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    of: Pick<SessionRecord, 'credentialHash' | 'kind'>,
-  ): Promise<FastifyReply> => {
+  const open = async (reply: FastifyReply, of: Pick<SessionRecord, 'credentialHash' | 'kind'>) => {
     const secret = newCredential('mfs');
     await store.sessions.create({ ...of, hash: hashCredential(secret), createdAt: clock.now() });
-    return withCookie(request, reply, secret);
+    return withCookie(reply, secret);
   };
-  const withCookie = (request: FastifyRequest, reply: FastifyReply, secret: string): FastifyReply =>
-    reply
-      .code(204)
-      .header('set-cookie', sessionCookie(request, secret, options.publicUrl))
-      .send();
+  const withCookie = (reply: FastifyReply, secret: string): FastifyReply => {
+    const cookie = sessionCookie(reply.request, secret, options.publicUrl);
+    return reply.code(204).header('set-cookie', cookie).send();
+  };
 
   app.post(SESSION, { config: { access: 'any', free: true } }, async (request, reply) => {
     const { authorization } = request.headers;
@@ -36,32 +31,22 @@ export function sessionRoutes(app: App, { options, deps, held }: RouteContext): 
     if (authorization === undefined) throw signInAgain();
     const { key } = callerOf(request);
     const text = authorization.replace(/^bearer +/i, '').trim();
-    return open(request, reply, { credentialHash: hashCredential(text), kind: key ? 'key' : 'token' });
+    return open(reply, { credentialHash: hashCredential(text), kind: key ? 'key' : 'token' });
   });
 
-  app.post(
-    `${SESSION}/code`,
-    {
-      config: { access: 'public' },
-      schema: { body: Type.Object({ code: Type.String({ maxLength: 100 }) }) },
-    },
-    async (request, reply) => {
-      assertSameOrigin(request, options.publicUrl);
-      const accountId = signInCodes.redeem(request.body.code, clock.monotonic());
-      const credentialHash = accountId && (await store.keys.newestHash(accountId, clock.now()));
-      if (!credentialHash) throw codeUsed();
-      return open(request, reply, { credentialHash, kind: 'key' });
-    },
-  );
+  const schema = { body: Type.Object({ code: Type.String({ maxLength: 100 }) }) };
+  app.post(`${SESSION}/code`, { config: { access: 'public' }, schema }, async (request, reply) => {
+    assertSameOrigin(request, options.publicUrl);
+    const accountId = signInCodes.redeem(request.body.code, clock.monotonic());
+    const credentialHash = accountId && (await store.keys.newestHash(accountId, clock.now()));
+    if (!credentialHash) throw codeUsed();
+    return open(reply, { credentialHash, kind: 'key' });
+  });
 
   app.get(SESSION, { config: { access: 'any', free: true } }, async (request, reply) => {
     reply.header('cache-control', 'no-store');
-    const server = {
-      version: VERSION,
-      domains: options.domains,
-      smtp: deps.smtp ?? null,
-      sink: options.sink === 'on',
-    };
+    const { domains, sink } = options;
+    const server = { version: VERSION, domains, smtp: deps.smtp ?? null, sink: sink === 'on' };
     return { ...whoIs(callerOf(request)), server };
   });
 
@@ -69,7 +54,7 @@ export function sessionRoutes(app: App, { options, deps, held }: RouteContext): 
     if (request.session === undefined) throw sessionEnded();
     await store.sessions.delete(hashCredential(request.session));
     await held.recheck();
-    return withCookie(request, reply, '');
+    return withCookie(reply, '');
   });
 }
 

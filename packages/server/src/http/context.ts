@@ -25,12 +25,6 @@ import type { HeldRequests } from './access/held-requests.ts';
 import type { ConnectionLimits } from './limits.ts';
 import type { ResponseCache } from './response/etag.ts';
 
-export interface SmtpEndpoint {
-  host: string;
-  port: number;
-  tlsPort: number | null;
-}
-
 export interface HttpDeps {
   store: Store;
   parsing: Pick<Parsing, 'run'>;
@@ -40,7 +34,7 @@ export interface HttpDeps {
   events: EventBus;
   /** Resolves when every SMTP refusal before this call can be read from the store. */
   refusalsWritten(): Promise<void>;
-  smtp?: SmtpEndpoint | null;
+  smtp?: { host: string; port: number; tlsPort: number | null } | null;
   visits?: SmtpClients | null;
   receivesAll?: boolean;
   /** When the SMTP server sent the reply 250 for a message, epoch milliseconds; null if unknown. */

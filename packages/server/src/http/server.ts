@@ -155,7 +155,7 @@ function createFastify(listener: Listener, deps: HttpDeps, answerCors: AnswerCor
       setCommonHeaders(request, reply);
       if (answerCors(request, reply)) return;
       dropBody(request);
-      sendError(deps, error, request, reply);
+      sendError(deps, error, reply);
     },
   }).withTypeProvider<TypeBoxTypeProvider>();
   app.setValidatorCompiler(({ schema }) => createValidator(schema as object));

@@ -78,7 +78,7 @@ function messageRoute(
         );
         return { json, tag };
       });
-      return sendJson(request, reply, body, tag);
+      return sendJson(reply, body, tag);
     },
   });
 }

@@ -44,7 +44,7 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
       if (query.waitMs > 0) {
         const { isEmpty, body } = await held.hold(reply, list);
         deps.waitLog.addHeld(inbox, 'list', !isEmpty);
-        return sendJson(request, reply, body, null);
+        return sendJson(reply, body, null);
       }
       const { body, tag } = await responses.json(inbox, request.url, async () => {
         // A search is aborted when its client disconnects.
@@ -52,7 +52,7 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
         const { body: json } = await (isSearch ? held.hold(reply, list) : list(NEVER));
         return { json };
       });
-      return sendJson(request, reply, body, tag);
+      return sendJson(reply, body, tag);
     },
   });
 
@@ -71,7 +71,7 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
       const list = (signal: AbortSignal) => listAccountMessages(heldDeps, account.id, query, signal);
       const isHeld = query.waitMs > 0 || query.conditions.length > 0;
       const body = pageJson(await (isHeld ? held.hold(reply, list) : list(NEVER)));
-      return sendJson(request, reply, body, query.waitMs > 0 ? null : contentTag(body));
+      return sendJson(reply, body, query.waitMs > 0 ? null : contentTag(body));
     },
   });
 }

@@ -65,7 +65,7 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       const waitId = isRecorded && waitLog.add(inbox, expectation, { ...outcome, waitedMs }, explanation);
       const explained = { ...(explanation && { explanation }), ...(waitId && { waitId }) };
       const json = await resultJson(outcome, explained, baseUrl(options.publicUrl, request));
-      return sendJson(request, reply, json, null);
+      return sendJson(reply, json, null);
     },
   });
 

@@ -3,13 +3,7 @@ import { AppError } from '../../errors.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { App } from '../context.ts';
 
-interface KnownPath {
-  pattern: RegExp;
-  parameters: number;
-  methods: Set<string>;
-}
-
-export type KnownPaths = Map<string, KnownPath>;
+export type KnownPaths = Map<string, { pattern: RegExp; parameters: number; methods: Set<string> }>;
 
 /** Collects the routes that are registered afterwards. @throws Error for a route without `access` */
 export function collectPaths(app: App): KnownPaths {

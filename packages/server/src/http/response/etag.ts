@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { JSON_TYPE } from '../openapi/responses.ts';
 
@@ -19,25 +19,15 @@ export function isFresh(ifNoneMatch: string | undefined, tag: string): boolean {
   return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((one) => opaque(one) === opaque(tag));
 }
 
-export function sendJson(
-  { headers }: FastifyRequest,
-  reply: FastifyReply,
-  body: Buffer,
-  tag: string | null,
-): FastifyReply {
+export function sendJson(reply: FastifyReply, body: Buffer, tag: string | null): FastifyReply {
   if (tag !== null) reply.header('etag', tag);
-  if (tag !== null && isFresh(headers['if-none-match'], tag)) return reply.code(304).send();
+  if (tag !== null && isFresh(reply.request.headers['if-none-match'], tag)) return reply.code(304).send();
   return reply.header('content-type', JSON_TYPE).send(body);
-}
-
-interface CachedResponse {
-  body: Buffer;
-  tag: string;
 }
 
 /** For clients that poll. A response is correct while the `version` of its inbox, which the guard reads, is the same. */
 export class ResponseCache {
-  readonly #cache = new LRUCache<string, CachedResponse>({
+  readonly #cache = new LRUCache<string, { body: Buffer; tag: string }>({
     maxSize: 16 * 1024 * 1024,
     maxEntrySize: 256 * 1024,
     sizeCalculation: ({ body }, key) => body.length + key.length,
@@ -54,7 +44,7 @@ export class ResponseCache {
     inbox: { id: string; version: number },
     request: string,
     make: () => Promise<{ json: string | Buffer; tag?: string }>,
-  ): Promise<CachedResponse> {
+  ) {
     const key = `${inbox.id} ${inbox.version} ${request}`;
     const known = this.#cache.get(key);
     if (known) return known;

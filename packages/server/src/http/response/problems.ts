@@ -128,19 +128,14 @@ export function toAppError(error: unknown, request?: ErrorRequest): AppError | u
 const isAborted = (request: FastifyRequest): boolean =>
   request.raw.destroyed && !request.raw.complete && hasBody(request);
 
-export function sendError(
-  deps: Pick<HttpDeps, 'log'>,
-  error: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): void {
+export function sendError({ log }: Pick<HttpDeps, 'log'>, error: unknown, reply: FastifyReply): void {
+  const { request } = reply;
   const expected = toAppError(error, request);
-  if (!expected && isAborted(request)) {
-    deps.log.debug(
-      { requestId: request.id, err: error },
-      'The client disconnected before its request was complete',
-    );
-  } else if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A request failed');
+  if (!expected) {
+    const cause = { requestId: request.id, err: error };
+    if (isAborted(request)) log.debug(cause, 'The client disconnected before its request was complete');
+    else log.error(cause, 'A request failed');
+  }
   const { message, details } = expected ?? { message: INTERNAL_ERROR, details: {} as ErrorDetails };
   // Clients handle both failures of the storage in the same way, so both have the same code.
   const known = expected?.code === 'outcome_unknown' ? 'unavailable' : expected?.code;
@@ -161,7 +156,7 @@ export function sendError(
 
 export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): void {
   app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
+  app.setErrorHandler((error, _request, reply) => sendError(deps, error, reply));
   app.setNotFoundHandler((request) => {
     throw nothingThere(request, known);
   });

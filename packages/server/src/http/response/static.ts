@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { contentTag, isFresh } from './etag.ts';
 
 export type StaticResponse = Awaited<ReturnType<typeof prepareStatic>>;
@@ -18,11 +18,8 @@ export async function prepareStatic(headers: Record<string, string>, body: Buffe
 const allowsGzip = (accepted = ''): boolean =>
   accepted.split(',').some((one) => /^\s*(?:x-gzip|gzip|\*)\s*(?:;\s*q=(?:1|0\.\d*[1-9])|$)/i.test(one));
 
-export function sendStatic(
-  { headers }: FastifyRequest,
-  reply: FastifyReply,
-  { headers: own, body, zipped, tag }: StaticResponse,
-): FastifyReply {
+export function sendStatic(reply: FastifyReply, { headers: own, body, zipped, tag }: StaticResponse) {
+  const { headers } = reply.request;
   reply.headers(own);
   if (zipped) {
     const vary = reply.getHeader('vary');

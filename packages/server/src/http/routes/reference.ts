@@ -17,9 +17,9 @@ const CSP = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-a
 export function referenceRoutes(app: App): void {
   const serve = (path: string, type: string, read: () => Promise<Buffer>, headers = {}): void => {
     let prepared: Promise<StaticResponse> | undefined;
-    app.get(path, { config: { access: 'public' } }, async (request, reply) => {
+    app.get(path, { config: { access: 'public' } }, async (_request, reply) => {
       prepared ??= read().then((body) => prepareStatic({ ...headers, 'content-type': type }, body));
-      return sendStatic(request, reply, await prepared);
+      return sendStatic(reply, await prepared);
     });
   };
   serve('/openapi.json', JSON_TYPE, () => readFile(OPENAPI_FILE));
