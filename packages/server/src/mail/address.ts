@@ -32,10 +32,8 @@ function readLocal(text: string): string | undefined {
 }
 
 /** IPv4 or IPv6 literals (RFC 5321 section 4.1.3). Others are rejected: no other type is registered. */
-function isAddressLiteral(inner: string): boolean {
-  if (isIPv4(inner)) return true;
-  return /^ipv6:[^%]*$/i.test(inner) && isIPv6(inner.slice('ipv6:'.length));
-}
+const isAddressLiteral = (inner: string): boolean =>
+  isIPv4(inner) || (/^ipv6:[^%]*$/i.test(inner) && isIPv6(inner.slice('ipv6:'.length)));
 
 function readDomain(text: string): string | undefined {
   if (text.startsWith('[') && text.endsWith(']')) {
@@ -98,7 +96,6 @@ const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set(
 
 const CHOSEN = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
-/** Accepts 1 to 64 of the characters `a-z 0-9 . _ -`. No dot may be first, last or next to another dot. */
 export const isChosenLocalPart = (localPart: string): boolean =>
   localPart.length <= MAX_LOCAL_OCTETS && CHOSEN.test(localPart);
 

@@ -2,10 +2,7 @@ import { changePieces, clean } from './mime/clean.ts';
 import { bodyBytes, type PartRole } from './mime/part-index.ts';
 import { type Part, type Parts, readParts } from './mime/parts.ts';
 
-/*
- * Decides which parts of a mail are its body, as in RFC 8621 section 4.1.4 but more leniently. Every other
- * part with content is an attachment.
- */
+/* Decides which parts are the body, more leniently than RFC 8621 section 4.1.4. All others are attachments. */
 
 type BodyKind = 'text' | 'html';
 

@@ -295,7 +295,6 @@ export class ParsePool {
     // If no job was begun, the first one fails: otherwise, a broken worker would repeat all jobs forever.
     settle(thread.current ?? thread.jobs[0], failure);
     if (thread.begun > 0) this.warmUp();
-    // Another worker may already run the jobs of a slow worker. The first result of a job counts.
     this.#requeue(thread.jobs);
   }
 

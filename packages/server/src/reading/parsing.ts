@@ -71,8 +71,7 @@ export class Parsing {
   }
 
   /**
-   * If the worker was terminated, the result has only the first header fields, and `parseError` has the
-   * reason.
+   * If the worker was terminated, the result has the first header fields, and `parseError` has the reason.
    * @throws the reason of an aborted `signal`
    */
   async parse(mail: Uint8Array | LazyMail, request?: ParseRequest): Promise<ParsedBytes> {

@@ -25,9 +25,8 @@ export interface NewSource {
 }
 
 export interface Reading {
-  /** UTF-8 JSON of a {@link MailSummary}. */
+  /** UTF-8 JSON of a {@link MailSummary} and of a {@link StoredContent}. */
   summary: Uint8Array;
-  /** UTF-8 JSON of a {@link StoredContent}. */
   content: Uint8Array;
   parseError: string | null;
   /** Null if the sender was not checked. */

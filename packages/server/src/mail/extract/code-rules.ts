@@ -26,10 +26,7 @@ const SOMETHING_ELSE = -1;
 const HINT = 60;
 /** Points that a `loose` candidate needs if only a colon or "is" separates it from its announcement. */
 const SURE_ENOUGH = 85;
-/**
- * Minimum score of a `loose` candidate if more than a colon or "is" is between it and its announcement. A code of
- * several words, such as `calm-otter-swims`, always needs it.
- */
+/** The same if more separates them. A code of several words, such as `calm-otter-swims`, always needs it. */
 const SURE_IN_SENTENCE = 97;
 /** In mail about a purchase, a shorter number is a coupon, unless the text mentions verification. */
 const MIN_CHECKOUT_DIGITS = 6;
@@ -140,7 +137,6 @@ function reachesOf({ alone, direct, wide, candidate, kindsBefore }: Setting) {
   return { key, code: direct ? REACH_WORDS : REACH_WORDS_LOOSE, other: REACH_WORDS_OTHER };
 }
 
-/** Points for a candidate by the nearest significant word before it; undefined if there is none. */
 function pointsBefore(setting: Setting): number | undefined {
   const words = wordsOf(setting.before);
   const reach = reachesOf(setting);
@@ -235,7 +231,6 @@ export interface MailFacts {
   isAboutAccess: () => boolean;
 }
 
-/** Whether other facts suggest that a number is a code although nothing announces it. */
 function isHinted(setting: Setting, { subjectSaysCode, isPointedAt, isAboutAccess }: MailFacts): boolean {
   const { alone, direct, sentence, after, following } = setting;
   return (

@@ -2,17 +2,7 @@ import type { MailCode, MailImage } from '@mayfly/client/contract';
 import { foldBlanks, INVISIBLE } from '../mime/clean.ts';
 import { type Candidate, candidatesOf } from './code-candidates.ts';
 import * as phrases from './code-phrases.ts';
-import {
-  hasPurpose,
-  hasWord,
-  isEnteredInSigns,
-  judge,
-  lineRange,
-  type MailFacts,
-  type Setting,
-  saysCode,
-  settingOf,
-} from './code-rules.ts';
+import * as rules from './code-rules.ts';
 import { NOT_VERIFY } from './link-words.ts';
 
 /** Only this many characters are searched, because codes are near the top of a mail. */
@@ -42,7 +32,7 @@ const NOT_TYPED = new RegExp(
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
 
 function isInSource(text: string, candidate: Candidate): boolean {
-  const [start, end] = lineRange(text, candidate);
+  const [start, end] = rules.lineRange(text, candidate);
   return end - start <= MAX_SOURCE_LINE && phrases.SOURCE_LINE.test(text.slice(start, end));
 }
 
@@ -71,7 +61,7 @@ interface Found {
   score: number;
 }
 
-interface Mail extends MailFacts {
+interface Mail extends rules.MailFacts {
   /** The mail advertises an offer such as "15% off", so that its code is a coupon. */
   isOffer: boolean;
   /** The mail is a receipt or similar. Its codes count only if the text asks to enter one. */
@@ -92,9 +82,9 @@ function read(given: string, mail: Mail): Found[] {
   const noLetters = candidates.some(hasLetters) && (mail.isOffer || phrases.BOOKING.test(readable));
   return candidates.flatMap((candidate) => {
     if (noLetters && hasLetters(candidate)) return [];
-    const setting = settingOf(readable, candidate);
+    const setting = rules.settingOf(readable, candidate);
     if ((mail.isRecord && !isMeantForEntering(setting)) || isInSource(readable, candidate)) return [];
-    const score = judge(setting, mail);
+    const score = rules.judge(setting, mail);
     if (score >= 0 && (score < SURE || isLabelOfRecord(setting, mail))) return [];
     return { code: { value: candidate.value, context: score < 0 ? '' : contextOf(text, candidate) }, score };
   });
@@ -103,14 +93,14 @@ function read(given: string, mail: Mail): Found[] {
 const hasLetters = ({ value }: Candidate): boolean => /[A-Z]/i.test(value);
 
 /** Whether a code like "test code 10231" only identifies something: no words say that it gives access. */
-function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
+function isLabelOfRecord(setting: rules.Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
   if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
   const speaks = direct ? mail.isAboutAccess() : mail.isSubjectOfAccess() || speaksOfAccess(lineOf(setting));
   return !speaks && !isMeantForEntering(setting) && !isNamedInFull(setting);
 }
 
-function lineOf({ sentence, after }: Setting): string {
+function lineOf({ sentence, after }: rules.Setting): string {
   const lines = sentence.split('\n');
   let line = lines.pop() ?? '';
   const [rest = '', next = ''] = after.split('\n', 2);
@@ -120,14 +110,14 @@ function lineOf({ sentence, after }: Setting): string {
   return `${line} ${rest} ${isWrapped ? next : ''}`;
 }
 
-const isMeantForEntering = (setting: Setting): boolean =>
+const isMeantForEntering = (setting: rules.Setting): boolean =>
   phrases.YOUR_CODE_IS.test(setting.sentence) ||
-  isEnteredInSigns(setting) ||
-  hasWord(setting.wide + setting.following, (kind) => kind === 'enter');
+  rules.isEnteredInSigns(setting) ||
+  rules.hasWord(setting.wide + setting.following, (kind) => kind === 'enter');
 
-const isNamedInFull = ({ sentence, wide }: Setting): boolean =>
+const isNamedInFull = ({ sentence, wide }: rules.Setting): boolean =>
   phrases.COUNTED.test(sentence) ||
-  hasWord(wide, (kind, word) => kind === 'code' && !phrases.BARE_CODE.test(word));
+  rules.hasWord(wide, (kind, word) => kind === 'code' && !phrases.BARE_CODE.test(word));
 
 const descriptionsOf = (images: readonly MailImage[]): string =>
   images.flatMap(({ alt }) => (alt !== null && /\d{2}/.test(alt) ? [alt] : [])).join('\n\n');
@@ -142,7 +132,7 @@ function once(ask: () => boolean): () => boolean {
 
 function speaksOfAccess(text: string): boolean {
   const read = text.slice(0, MAX_TOPIC);
-  return phrases.ABOUT_ACCESS.test(read) || hasPurpose(read);
+  return phrases.ABOUT_ACCESS.test(read) || rules.hasPurpose(read);
 }
 
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
@@ -154,7 +144,7 @@ export function findCodes(
   words: string | null,
   images: readonly MailImage[] = [],
 ): MailCode[] {
-  const subjectSaysCode = saysCode(asTyped(subject));
+  const subjectSaysCode = rules.saysCode(asTyped(subject));
   const mail: Mail = {
     subjectSaysCode,
     isPointedAt: false,
@@ -163,7 +153,7 @@ export function findCodes(
     // Lazy, because most mails contain no number that could be a code.
     isAboutAccess: once(() => [subject, text ?? '', words ?? ''].some(speaksOfAccess)),
     isSubjectOfAccess: once(
-      () => hasPurpose(subject) && !NOT_VERIFY.test(subject) && !phrases.CONFIRMED.test(subject),
+      () => rules.hasPurpose(subject) && !NOT_VERIFY.test(subject) && !phrases.CONFIRMED.test(subject),
     ),
     isShort: (text ?? words ?? '').length < MAX_SHORT,
   };

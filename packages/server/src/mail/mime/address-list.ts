@@ -6,8 +6,7 @@ import { decodeHeaderText } from './encoded-words.ts';
 
 /*
  * Parses RFC 5322 section 3.4 with obsolete and malformed forms, in linear time. Text in quoted strings,
- * comments and encoded words never becomes an address. The only exception is an encoded word that contains
- * a whole mailbox.
+ * comments and encoded words never becomes an address, unless an encoded word contains a whole mailbox.
  */
 
 /** A longer field is cut. The 100 mailboxes that are kept need a tenth of this. */

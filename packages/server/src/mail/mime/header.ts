@@ -1,6 +1,4 @@
-/**
- * An invalid line belongs to the header only if one of these fields follows; otherwise it begins the body.
- */
+/** An invalid line belongs to the header only if one of these fields follows; else it begins the body. */
 export const FIELD_NAMES: ReadonlySet<string> = new Set(
   (
     'from to cc bcc subject date sender reply-to message-id in-reply-to references comments keywords ' +

@@ -19,8 +19,6 @@ const EXTENDED_NAME = /^([^*]+)\*(?:(\d{1,4})(\*)?)?$/;
 /** `charset'language'value`. */
 const EXTENDED_VALUE = /^([^']*)'[^']*'(.*)$/s;
 const SPACE = 0x20;
-const COMMA = 0x2c;
-const SEMICOLON = 0x3b;
 const PERCENT = 0x25;
 
 export const isMediaType = (type: string): boolean => MEDIA_TYPE.test(type);
@@ -38,6 +36,7 @@ const NAME = /[^=;]*/y;
 const EQUALS = /=[\0-\x20]*/y;
 const WORD = /[^\0-\x20;,]*/y;
 const BLANKS = /[\0-\x20,]*/y;
+const SEPARATORS = /[\0-\x20,;]*/y;
 
 class StructuredScan {
   isCut = false;
@@ -77,11 +76,9 @@ class StructuredScan {
   }
 
   #skipSeparators(): boolean {
-    for (;;) {
-      const code = this.#text.charCodeAt(this.#at);
-      if (code <= SPACE || code === COMMA || code === SEMICOLON) this.#at++;
-      else if (!this.#skipComment()) return this.#at < this.#text.length;
-    }
+    do this.#take(SEPARATORS);
+    while (this.#skipComment());
+    return this.#at < this.#text.length;
   }
 
   #skipComment(): boolean {

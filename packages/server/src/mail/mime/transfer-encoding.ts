@@ -67,17 +67,9 @@ export function decodeEscapes(text: string, prefix: number): Buffer {
 export function decodeBase64(bytes: Buffer): Buffer {
   // Node's decoder is many times faster, but stops at padding, and decodes "-" and "_", which mail must skip.
   const padding = bytes.indexOf(EQUALS);
-  const isPlain = padding < 0 || isEndOfBase64(bytes, padding);
+  const isPlain = padding < 0 || bytes.subarray(padding).every((byte) => byte === EQUALS || byte <= SPACE);
   if (!isPlain || bytes.includes(HYPHEN) || bytes.includes(UNDERSCORE)) return decodeBase64Pieces(bytes);
   return Buffer.from(bytes.toString('latin1', 0, padding < 0 ? bytes.length : padding), 'base64');
-}
-
-function isEndOfBase64(bytes: Uint8Array, from: number): boolean {
-  for (let at = from; at < bytes.length; at++) {
-    const byte = bytes[at] ?? 0;
-    if (byte !== EQUALS && byte > SPACE) return false;
-  }
-  return true;
 }
 
 function decodeBase64Pieces(bytes: Buffer): Buffer {

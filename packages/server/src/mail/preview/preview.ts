@@ -4,9 +4,8 @@ import { IMAGE_TYPES } from '../mail.ts';
 import { readBodies } from '../parse.ts';
 
 /*
- * Renders the HTML of a mail for a frame. The sandbox and Content-Security-Policy of the frame prevent
- * scripts. Adds the mail's own images, opens links in a new tab, and removes DNS prefetch hints, which no
- * policy blocks.
+ * Renders the HTML of a mail for a frame, whose sandbox and Content-Security-Policy prevent scripts. Adds the
+ * mail's own images, opens links in a new tab, and removes DNS prefetch hints, which no policy blocks.
  */
 
 /** Limit of shown characters. Images in `data:` URIs need megabytes, and each MB takes 100 ms. */

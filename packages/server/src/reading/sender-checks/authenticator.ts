@@ -72,8 +72,7 @@ export class Authenticator {
   }
 
   /**
-   * Checks a sender by SPF, DKIM and DMARC. After {@link CHECK_TIME_LIMIT_MS}, missing results are
-   * `temperror`. Never rejects.
+   * Never rejects. Results that are missing after {@link CHECK_TIME_LIMIT_MS} are `temperror`.
    * @param received the mail, with or without our Received line. Do not change it until the call resolves
    * @returns null for mail from this machine
    */

@@ -43,9 +43,8 @@ export interface CheckedMail {
 }
 
 /**
- * Checks the sender by SPF, DKIM and DMARC. Never rejects. `temperror` means that a result could not be
- * determined. If the mail exceeds a limit, DKIM and DMARC are `permerror`. If it has no clear author, only
- * DMARC is `permerror`.
+ * Checks the sender by SPF, DKIM and DMARC. Never rejects. `temperror` means that a result is not known, and
+ * `permerror` that the mail exceeds a limit, or (only for DMARC) that it has no clear author.
  * @param over aborted at the time limit of the mail
  */
 export async function authenticateMail(mail: CheckedMail, ask: Ask, over: AbortSignal) {
