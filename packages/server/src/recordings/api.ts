@@ -103,8 +103,8 @@ async function importInbox(
     const { inbox: recorded, messages } = archive.recording;
     const body = { ...place, labels: withoutSinkLabel(recorded.labels) };
     const caller = keyCaller(request);
-    const { account } = caller;
     const { store, clock, plans, replays } = context.deps;
+    const { account } = caller;
     const ttlMinutes = lifetimeOfNew(body, plans.named(account.plan), account.plan);
     const recordedMessages = messages.length;
     if (speed === undefined)
@@ -113,16 +113,15 @@ async function importInbox(
     const lastMs = replayMs(delays, speed, ttlMinutes);
     const created = await createInbox(context, caller, body, { replayMs: lastMs });
     const target = { id: created.id, accountId: account.id, address: created.address };
-    const deliver = async (message: RecordedMessage): Promise<void> => {
-      const { rcptTo: recorded, ...envelope } = message.envelope;
-      const rcptTo = recorded.length === 0 ? [target.address] : recorded;
-      const stream = archive.read(message);
-      const mail = { stream, envelope, rcptTo, remoteAddress: plainAddress(request.ip) };
-      await restore(context.deps, target, mail).finally(() => stream.destroy());
-    };
     const steps = messages.map((message, at) => ({
       afterMs: delays[at] ?? 0,
-      deliver: () => deliver(message),
+      async deliver() {
+        const { rcptTo: recorded, ...envelope } = message.envelope;
+        const rcptTo = recorded.length === 0 ? [target.address] : recorded;
+        const stream = archive.read(message);
+        const mail = { stream, envelope, rcptTo, remoteAddress: plainAddress(request.ip) };
+        await restore(context.deps, target, mail).finally(() => stream.destroy());
+      },
     }));
     isReplayed = true;
     replays.start(steps, async (outcome) => {

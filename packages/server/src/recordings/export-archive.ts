@@ -59,9 +59,8 @@ export function recordingArchive(deps: ExportDeps, inbox: InboxRecord): Readable
     }
     const { address, labels, createdAt } = inbox;
     const recorded = { address, labels, createdAt: toTime(createdAt) };
-    const recording: Recording = {
-      ...{ format: 'mayfly-recording', version: RECORDING_VERSION, inbox: recorded, messages },
-    };
+    const head = { format: 'mayfly-recording', version: RECORDING_VERSION } as const;
+    const recording: Recording = { ...head, inbox: recorded, messages };
     zip.addBuffer(Buffer.from(JSON.stringify(recording, null, 2)), 'inbox.json');
     zip.end();
   };

@@ -25,16 +25,10 @@ export function refusalRoutes(app: App, { deps: { store, clock } }: RouteContext
     handler: async (request) => {
       const { account } = keyCaller(request);
       const { since, address, limit = DEFAULT_LIMIT } = request.query;
-      const query = {
-        after: since === undefined ? 0 : timeOf(since),
-        ...(address !== undefined && { address: addressOf(address) }),
-        limit: limit + 1,
-      };
+      const page = { after: since === undefined ? 0 : timeOf(since), limit: limit + 1 };
+      const query = { ...page, ...(address !== undefined && { address: addressOf(address) }) };
       const found = await store.refusals.listByAccount(account.id, query, clock.now());
-      return {
-        refusals: found.slice(0, limit).map(toRefusedMail),
-        hasMore: found.length > limit,
-      };
+      return { refusals: found.slice(0, limit).map(toRefusedMail), hasMore: found.length > limit };
     },
   });
 }

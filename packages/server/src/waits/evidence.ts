@@ -256,8 +256,9 @@ async function usableAmong(search: Search, addresses: readonly string[]): Promis
   };
   const others = addresses.filter((address) => !isShared(domainOf(address)));
   const own = others.length === 0 ? [] : await store.domains.list(inbox.accountId);
-  const unusable = others.filter((address) => !own.some(({ domain }) => domain === domainOf(address)));
-  return new Set(addresses.filter((address) => !unusable.includes(address)));
+  const isOwn = (address: string): boolean => own.some(({ domain }) => domain === domainOf(address));
+  const unusable = new Set(others.filter((address) => !isOwn(address)));
+  return new Set(addresses.filter((address) => !unusable.has(address)));
 }
 
 /** Mail to other addresses that may be intended for this inbox. None if there are more than MAX_OTHERS. */
@@ -276,10 +277,8 @@ async function guessesAmong(search: Search, recipients: readonly Recipient[]): P
   return guesses;
 }
 
-async function inboxesOf(
-  { ownsAccount, store, inbox, now }: Search,
-  mails: readonly (NearMiss | OtherMail)[],
-) {
+async function inboxesOf(search: Search, mails: readonly (NearMiss | OtherMail)[]) {
+  const { ownsAccount, store, inbox, now } = search;
   const named = new Map<string, InboxRecord>();
   for (const { address, inboxId } of ownsAccount ? mails : []) {
     const other = inboxId ?? (await store.inboxes.findTakers(address, now)).ofAddress?.inboxId;
