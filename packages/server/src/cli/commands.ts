@@ -7,7 +7,7 @@ import { ArgumentError, type Edge, type Run } from './arguments.ts';
 import { addDomainCommands } from './domains.ts';
 import { addKeyCommands } from './keys.ts';
 
-/** Names that users try instead of `serve` or `dev`. */
+/** Unknown commands that probably mean `serve` or `dev`. */
 const MEANS_START = ['start', 'run', 'up', 'server', 'daemon', 'launch', 'begin'];
 
 const fullName = (command: Command): string =>

@@ -144,7 +144,7 @@ export async function deliver(server: HostPort, envelope: Envelope) {
 export const DEFAULT_PORT = 2525;
 const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** The address at which clients of this machine reach a server that listens on `host`. */
+/** The address to connect to from this machine if a server listens on `host`: loopback for a wildcard address. */
 export const reachable = (host: string): string => EVERYWHERE[host] ?? host;
 
 export function readServer(text: string): HostPort {

@@ -194,9 +194,8 @@ async function composeReply(
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
 
 function decoded(content: string, index: number): Buffer {
-  const name = `/attachments/${index}/content`;
   if (BASE64.test(content)) return Buffer.from(content, 'base64');
-  throw invalidField(name, `"attachments[${index}].content" must be base64.`);
+  throw invalidField(`/attachments/${index}/content`, `"attachments[${index}].content" must be base64.`);
 }
 
 function toSent({ id, kind, messageId, details, ...row }: OutgoingRecord): SentRecord {

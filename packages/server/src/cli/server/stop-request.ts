@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.ts';
 
 const PARENT_CHECK_MS = 250;
-/** Ctrl+C in `npm start` sends SIGINT twice, from the terminal and from npm. A signal after this time is another Ctrl+C. */
+/** Ctrl+C in `npm start` sends SIGINT twice, from the terminal and from npm. A signal after this time is a second Ctrl+C. */
 const SAME_SIGNAL_MS = 1_000;
 
-/** A closed terminal sends SIGHUP to npm and the server; npm ends a little later, within this time. */
+/** SIGHUP reaches npm and the server. If npm ends within this time, SIGHUP ended it, and the server continues. */
 const SAME_HANGUP_MS = 2_000;
 
 const STOP_SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;

@@ -8,7 +8,7 @@ import { signingSecrets, type WebhookRecord } from './webhooks.ts';
  * The row of a webhook controls its queue. `next_at` is when a delivery may be claimed; null if none is
  * pending. Claiming deliveries and recording results lock the row until the commit, so that the limit of
  * concurrent attempts holds for all nodes together. Storing mail never takes this lock: it inserts into
- * `wakes`, which the next claim reads.
+ * `wakes`, which the next claim reads. Due times and leases are times of the schedule's clock (schedule-clock.ts).
  */
 
 type LeasedDelivery = Pick<DeliveryRecord, 'id' | 'eventId' | 'inboxId' | 'messageId' | 'createdAt'>;
