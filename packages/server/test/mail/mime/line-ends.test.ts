@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { parseMail } from '../../../src/mail/parse.ts';
 import { boundedBy, bytes, contentOf, multipart, servedBytes } from '../support/mails.ts';
+import CASES from './files.json' with { type: 'json' };
 
 const sha256 = (data: Uint8Array) => createHash('sha256').update(data).digest('hex');
 
@@ -37,21 +38,7 @@ function expectServed(raw: Buffer, file: Uint8Array): void {
 }
 
 describe('an attachment has the bytes of the file that was sent, line ends included', () => {
-  const files: [string, string, string][] = [
-    ['a text in 7bit', 'text/plain', 'one\r\ntwo\r\n'],
-    ['a text without a last line end', 'text/plain', 'one\r\ntwo'],
-    ['a text that ends in empty lines', 'text/plain', 'one\r\n\r\n\r\n'],
-    ['a csv', 'text/csv', 'a;b\r\n1;2\r\n'],
-    ['a calendar', 'text/calendar; method=REQUEST', 'BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n'],
-    ['a delivery status', 'message/delivery-status', 'Reporting-MTA: dns; x\r\n\r\nAction: failed\r\n'],
-    ['a message', 'message/rfc822', 'Subject: inner\r\n\r\ntext\r\n'],
-    ['a message that was signed', 'message/rfc822', 'DKIM-Signature: x\r\n\tb=1\r\n\r\n text \r\n\r\n'],
-    ['an empty file', 'text/plain', ''],
-    ['a single line end', 'text/plain', '\r\n'],
-    ['bare line feeds', 'text/plain', 'one\ntwo\n'],
-    ['bare carriage returns', 'text/plain', 'one\rtwo\r'],
-  ];
-  it.each(files)('%s', (_, type, file) => {
+  it.each(CASES.files)('%s', (_, type, file) => {
     expectServed(mailWith(type, '8bit', Buffer.from(file, 'latin1')), Buffer.from(file, 'latin1'));
   });
 

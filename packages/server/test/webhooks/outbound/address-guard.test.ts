@@ -94,29 +94,7 @@ describe('a webhook URL at registration', () => {
     },
   );
 
-  it.each([
-    ['https://mixed.example.com/', 'has an address that is not public'],
-    ['https://api.localhost./', 'has an address that is not public'],
-    ['https://nosuch.example.com/', 'could not be looked up: there is no such name'],
-    ['https://empty.example.com/', 'could not be looked up: there is no such name'],
-    ['https://broken.example.com/', 'its name servers did not return a usable answer'],
-    ['https://[::ffff:8.8.8.8]/', 'The address ::ffff:808:808 is not public'],
-    ['https://169.254.169.254/latest/meta-data/', 'The address 169.254.169.254 is not public'],
-    ['ftp://hooks.example.com/', 'must begin with https:// or http://, not "ftp:"'],
-    ['https://:pw@hooks.example.com/', 'must not contain a user name or password'],
-    ['https://hooks.example.com:25/', 'Port 25 is not allowed for webhooks'],
-    ['https://hooks.example.com:6379/', 'Port 6379 is not allowed for webhooks'],
-    ['https://hooks.example.com:0/', 'Port 0 is not allowed for webhooks'],
-    ['https://hooks.example.com:65536/', 'not an absolute URL'],
-    ['/hook', 'not an absolute URL'],
-    ['', 'not an absolute URL'],
-    ['ht\ntps://hooks.example.com/', 'must not contain white space, control characters or backslashes'],
-    ['https:\\\\hooks.example.com\\', 'must not contain white space, control characters or backslashes'],
-    [' https://hooks.example.com/', 'must not contain white space, control characters or backslashes'],
-    ['https://hooks.example.com/\u0000', 'must not contain white space, control characters or backslashes'],
-    [`https://hooks.example.com/${'a'.repeat(MAX_URL_LENGTH)}`, `more than the limit of ${MAX_URL_LENGTH}`],
-    [`https://hooks.example.com/${'é'.repeat(1000)}`, 'characters when percent-encoded, more than the limit'],
-  ])('is refused with the reason: %j', async (url, reason) => {
+  it.each(CASES.refused)('is refused with the reason: %j', async (url, reason) => {
     expect(await refusal(url)).toContain(reason);
   });
 
@@ -129,6 +107,12 @@ describe('a webhook URL at registration', () => {
     expect(await refusal('http://[::1]:3000/hook')).toMatch(
       /^The address ::1 .* MAYFLY_WEBHOOK_ALLOW, .*::1\/128\.$/,
     );
+  });
+
+  it('is refused with the limit of its length, percent-encoded', async () => {
+    const url = (path: string) => refusal(`https://hooks.example.com/${path}`);
+    expect(await url('a'.repeat(MAX_URL_LENGTH))).toContain(`more than the limit of ${MAX_URL_LENGTH}`);
+    expect(await url('é'.repeat(1000))).toContain('characters when percent-encoded, more than the limit');
   });
 
   it('never shows what may be a password or a token in it', async () => {
