@@ -41,7 +41,7 @@ export interface DomainRecord {
   createdAt: number;
 }
 
-/** Locks an account, so that its rows cannot change. @returns false if it is deleted or being deleted */
+/** Locks an account before its rows are counted. @returns false if it is deleted or being deleted */
 async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
   const account = await tx.first(
     sql`select id from accounts where id = ${accountId} and deleted_at is null ${FOR_UPDATE}`,

@@ -1,9 +1,9 @@
 import { DAY_MS, HOUR_MS } from '../clock.ts';
 import { read, sql, write } from '../database/sql.ts';
 
-/** Without a request. A session does not survive a night. */
+/** A session without a request for this long ends, so that none survives a night. */
 export const SESSION_IDLE_MS = 12 * HOUR_MS;
-/** Even in use: a stolen cookie works for a week at most. */
+/** A session in use ends after this time: a stolen cookie works for a week at most. */
 export const SESSION_MAX_MS = 7 * DAY_MS;
 
 /** A browser that is signed in to the console. It has the rights of its credential while the credential is valid. */

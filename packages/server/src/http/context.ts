@@ -40,7 +40,7 @@ export interface HttpDeps {
   /** When the SMTP server sent the reply 250 for a message, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null;
   newWebhooks: NewWebhooks;
-  /** Of webhooks; default: the wall clock. */
+  /** The time of webhook schedules, epoch milliseconds; default: the wall clock. */
   scheduleNow?: () => number;
   waitLog: WaitLog;
   plans: Plans;

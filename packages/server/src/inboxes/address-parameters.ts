@@ -82,7 +82,7 @@ export const anyAddress = (domain: string, localPart = newLocalPart): Wanted => 
   ...{ kind: 'address', parts: () => partsOf(localPart(), domain), isRandom: true },
 });
 
-/** On the account's own domain, or one label below a shared domain, where mail is accepted. */
+/** The address is on the account's own domain, or one label below a shared one, where mail is accepted. */
 async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const why = '"catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.';
   assertLeftOut(body, ['localPart', 'address'], why);

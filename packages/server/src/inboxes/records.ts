@@ -66,7 +66,7 @@ export interface StagedMails {
   stage: string;
   /** Sources with their RCPT addresses. An empty list stands for the address of the inbox. */
   mails: { source: number; rcptTo: string[] }[];
-  /** Later than `createdAt` of the inbox, when the import began. */
+  /** When the inbox is created. Its `createdAt` is earlier: when the import began. */
   now: number;
 }
 

@@ -74,7 +74,7 @@ export class RateLimit {
 
 const BEAT_EVERY_MS = 3 * SECOND_MS;
 
-/** Divides rate limits by the number of live nodes. @returns a function that gives this node's share to the others */
+/** Divides rate limits by the number of live nodes. @returns a function that ends this and gives up this node's share */
 export async function divideByLiveNodes(
   rate: RateLimit,
   { store, clock, log }: { store: Pick<Store, 'nodes'>; clock: Clock; log: Logger },
@@ -141,7 +141,7 @@ export function createAdmission(deps: { plans: Plans; rate: RateLimit; usage: Us
     admitted.charge = null;
   };
   return {
-    /** Error responses have the headers of the limits too. @throws AppError `rate_limited`, `quota_exceeded`, `unavailable` */
+    /** Sets `request.admitted` also before an error. @throws AppError `rate_limited`, `quota_exceeded`, `unavailable` */
     async admit(
       request: Pick<FastifyRequest, 'admitted'>,
       account: AccountRecord,

@@ -28,7 +28,7 @@ const EXPOSED_HEADERS = [
   'x-quota-reset',
   'x-request-id',
 ].join(', ');
-/** Chromium caches a preflight no longer. */
+/** The longest time for which Chromium caches a preflight. */
 const PREFLIGHT_SECONDS = 7_200;
 
 const ANY = '*';
@@ -163,11 +163,11 @@ export function observeRequests(app: App, deps: HttpDeps): void {
 }
 
 const MIB = 1024 * 1024;
-/** Of all accounts: three times the limit of one. A server with 512 MiB of memory can spare it. */
+/** For all accounts together. A server with 512 MiB of memory can spare this much. */
 const MAX_UNREAD_BYTES = 192 * MIB;
 /** Smaller responses are not counted: the limit of connections bounds them. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;
-/** The length of a stream is unknown. */
+/** Assumed for a stream, whose length is unknown. */
 const STREAM_BYTES = 512 * 1024;
 
 function heldBytes(payload: unknown): number {
@@ -196,7 +196,7 @@ class ResponseBudget {
   readonly #byAccount = new Map<string, number>();
   #total = 0;
 
-  /** A first response may have any size. @returns what releases it @throws AppError `rate_limited`, `unavailable` */
+  /** If no other response is unread, any size is accepted. @returns what releases the bytes @throws AppError */
   take(accountId: string, bytes: number): () => void {
     const own = this.#byAccount.get(accountId) ?? 0;
     if (own > 0 && own + bytes > MAX_UNREAD_BYTES_PER_ACCOUNT) {

@@ -28,7 +28,7 @@ const MAX_SENT_BYTES = 8 * 1024 * 1024;
 /** Concurrent requests that send mail: their bodies are kept in memory. */
 const MAX_SENDING = 8;
 
-/** Attachments may contain scripts. */
+/** Attachments are served from the console's origin and may contain scripts. */
 const PART_CSP = "default-src 'none'; sandbox";
 
 const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i;
