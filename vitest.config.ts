@@ -9,9 +9,20 @@ const SYSTEM = 'packages/*/test/system/**/*.test.ts';
 /** Tests that `npm test` leaves out: they take long, or what they assert varies on a busy machine. */
 const LONG = '**/*.long.test.ts';
 
+/** Tests of routes that `npm run test:all` runs on PostgreSQL, too. */
+const ROUTES = `packages/server/test/{${[
+  ...['accounts/*', 'http/routes/**', 'inbound/catch-all', 'inboxes/*', 'messages/streams', 'recordings/*'],
+  ...['refusals/*', 'reports/*', 'waits/wait*', 'webhooks/webhooks'],
+]}}.test.ts`;
+
 export default defineConfig(({ mode }) => {
   const plugins = [bundledThreads()];
-  const project = (name: string, include: string, exclude: string[] = []): TestProjectConfiguration => ({
+  const project = (
+    name: string,
+    include: string,
+    exclude: string[] = [],
+    env = {},
+  ): TestProjectConfiguration => ({
     plugins,
     test: {
       name,
@@ -30,7 +41,10 @@ export default defineConfig(({ mode }) => {
       // Concurrent tests of a file start processes: more at a time only make each other late.
       maxConcurrency: 2,
       // Threads and servers that tests start find their modules compiled, as those of `npm start` do.
-      env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/mayfly', import.meta.url)) },
+      env: {
+        NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/mayfly', import.meta.url)),
+        ...env,
+      },
       // These end what hangs. They are no promise about speed: the machine may be busy with other things.
       testTimeout: 120_000,
       hookTimeout: 300_000,
@@ -39,7 +53,11 @@ export default defineConfig(({ mode }) => {
   });
   return {
     test: {
-      projects: [project('in-process', 'packages/*/test/**/*.test.ts', [SYSTEM]), project('system', SYSTEM)],
+      projects: [
+        project('in-process', 'packages/*/test/**/*.test.ts', [SYSTEM]),
+        project('system', SYSTEM),
+        ...(mode === 'all' ? [project('on PostgreSQL', ROUTES, [], { TEST_ENGINE: 'PostgreSQL' })] : []),
+      ],
       globalSetup: ['scripts/test/processes-left.ts', 'scripts/test/postgres.ts'],
       reporters: process.env.REQUIRE_ALL === '1' ? ['default', new RequireAll()] : ['default'],
       sequence: { sequencer: LongestFirst },

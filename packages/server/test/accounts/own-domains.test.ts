@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPlans } from '../../src/accounts/plans.ts';
-import { databasePath } from '../../src/config/config.ts';
-import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { createEventBus } from '../../src/events.ts';
 import { Receiver } from '../../src/inbound/receiver.ts';
 import type { Store } from '../../src/store.ts';
@@ -36,7 +34,7 @@ describe('mail to the domain of one account', () => {
   let ownId: string;
   beforeAll(async () => {
     app = await startApp({ MAYFLY_SIGNUP_PLAN: 'unlimited' });
-    store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+    store = await app.openStore();
     const signedUp = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } });
     stranger = signedUp.body;
     ownId = (await store.accounts.findFirst())?.id ?? '';

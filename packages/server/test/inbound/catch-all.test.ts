@@ -1,6 +1,4 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { databasePath } from '../../src/config/config.ts';
-import { openSqlite } from '../../src/database/sqlite/open.ts';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { rcpt, recipientsOf, sendMail } from '../support/mail/smtp-mail.ts';
@@ -23,7 +21,7 @@ const app = await startApp(
   { clock },
 );
 /** Beside the running server, as the operator's command line works. */
-const store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+const store = await app.openStore();
 const ownId = (await store.accounts.findFirst())?.id ?? '';
 const strangerKey = await app.newAccount();
 afterAll(async () => {

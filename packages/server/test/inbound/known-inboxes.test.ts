@@ -1,6 +1,4 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { databasePath } from '../../src/config/config.ts';
-import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { mailTo, onlyPlaced } from '../store/builders.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { smtpClient } from '../support/smtp-script.ts';
@@ -80,7 +78,7 @@ describe('an inbox to which mail has just come', () => {
     const rcpt = await asking(app);
     const { address, id } = await app.createInbox();
     expect(await rcpt(address)).toBe(OK);
-    const beside = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+    const beside = await app.openStore();
     closings.push(() => beside.close());
     const account = await beside.accounts.findFirst();
     await beside.inboxes.delete(account?.id ?? '', id, clock.now());
@@ -96,7 +94,7 @@ describe('an inbox that the guard has cached', () => {
     const list = `/v1/inboxes/${inbox.id}/messages?limit=2`;
     // The key's view of the inbox is cached now, and another process's writes do not change that.
     await app.api('GET', list);
-    const other = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+    const other = await app.openStore();
     closings.push(() => other.close());
     const accountId = (await other.accounts.findFirst())?.id ?? '';
     const ids: string[] = [];

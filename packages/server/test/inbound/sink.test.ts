@@ -1,6 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { databasePath } from '../../src/config/config.ts';
-import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { mailTo } from '../store/builders.ts';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -261,7 +259,7 @@ describe('the sink at its limit of 10,000', () => {
   it('keeps the newest and its count exact while many senders send at once', async () => {
     const app = await startApp({ MAYFLY_SINK: 'on' });
     const sink = await sinkOf(app);
-    const store = withReadings(await openSqlite({ path: databasePath(app.dataDir), exclusive: false }));
+    const store = withReadings(await app.openStore());
     try {
       const account = await store.accounts.findFirst();
       const target = [{ id: sink.id, accountId: account?.id ?? '', address: 'x@example.com' }];

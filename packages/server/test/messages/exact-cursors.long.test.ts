@@ -1,6 +1,4 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openSqlite } from '../../src/database/sqlite/open.ts';
 import type { Store } from '../../src/store.ts';
 import { mailTo } from '../store/builders.ts';
 import { type Chance, chance } from '../support/chance.ts';
@@ -24,7 +22,7 @@ describe('a cursor', () => {
   let other: Store;
   beforeAll(async () => {
     app = await startApp();
-    other = await openSqlite({ path: join(app.dataDir, 'mayfly.db'), exclusive: false });
+    other = await app.openStore();
   });
   afterAll(async () => {
     await other.close();

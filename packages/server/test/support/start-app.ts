@@ -6,9 +6,17 @@ import type Mail from 'nodemailer/lib/mailer/index.js';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { Overrides } from '../../src/app.ts';
 import { createApp } from '../../src/app.ts';
-import { parseConfig } from '../../src/config/config.ts';
+import { databasePath, parseConfig } from '../../src/config/config.ts';
+import { openPostgres } from '../../src/database/postgres/open.ts';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
+import type { Store } from '../../src/store.ts';
+import { newDatabase } from '../store/postgres/open-postgres.ts';
 import { type ApiClient, apiClient } from './api-client.ts';
+import { hasPostgres } from './postgres.ts';
 import { sharedParsing } from './shared-parsing.ts';
+
+/** Whether apps that name no database are on PostgreSQL: the project `on PostgreSQL` of `vitest run --mode all`. */
+export const ON_POSTGRES = process.env.TEST_ENGINE === 'PostgreSQL' && (await hasPostgres());
 
 /** The key of the first account in every test app. */
 export const TEST_KEY = 'test_key_0123456789abcdef';
@@ -23,6 +31,8 @@ export interface TestApp {
   /** Null without MAYFLY_METRICS_PORT. */
   metricsUrl: string | null;
   dataDir: string;
+  /** Opens its database beside it, as the command line of the operator does; the caller closes it. */
+  openStore(): Promise<Store>;
   /** Uses the account's key by default. */
   api: ApiClient;
   /** Creates an inbox with the account's key. */
@@ -50,6 +60,7 @@ export async function startApp(
     MAYFLY_DATA_DIR: folder,
     MAYFLY_API_KEY: TEST_KEY,
     MAYFLY_LOG_LEVEL: 'silent',
+    ...(ON_POSTGRES && dataDir === undefined && { MAYFLY_DATABASE_URL: await newDatabase() }),
     ...env,
   };
   // Tests may enable the development key in `env`.
@@ -66,6 +77,10 @@ export async function startApp(
     pop3Port: pop3?.port ?? 0,
     metricsUrl: metrics?.url ?? null,
     dataDir: folder,
+    openStore: () =>
+      config.databaseUrl === null
+        ? openSqlite({ path: databasePath(folder), exclusive: false })
+        : openPostgres({ url: config.databaseUrl }),
     api,
     async createInbox(body = {}) {
       const answer = await api('POST', '/v1/inboxes', { body });

@@ -1,22 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Answer } from '../support/api-client.ts';
+import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { smtpClient } from '../support/smtp-script.ts';
-import { useApp } from '../support/start-app.ts';
+import type { TestApp } from '../support/start-app.ts';
 
 const LIMITS = { maxLiveInboxes: 10, maxWebhooks: 5, maxMessagesPerInbox: 10, maxMessageBytes: 2_000 };
 const SHARED_KEY = { 'idempotency-key': 'run-4711' };
 const HOOK = 'http://127.0.0.1:9999/hook';
-
-const app = useApp({
-  MAYFLY_PLANS: JSON.stringify({ unlimited: LIMITS }),
-  MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
-});
-/** Several keys of the one account: its limits are its own, not those of a key. */
-let keys: string[];
-beforeAll(async () => {
-  const made = await together(4, () => app.api('POST', '/v1/keys', { body: { name: 'k' } }));
-  keys = made.map(({ body }) => body.key);
-});
 
 const together = <T>(times: number, one: (n: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: times }, (_, n) => one(n)));
@@ -31,100 +21,118 @@ const tally = (answers: readonly (Answer | string)[]): Record<string, number> =>
   return kinds;
 };
 
-const create = (n: number, headers: Record<string, string> = {}, body: object = {}) =>
-  app.api('POST', '/v1/inboxes', { as: keys[n % keys.length] ?? '', headers, body });
-const live = async () => (await app.api('GET', '/v1/inboxes?limit=200')).body.inboxes;
-const removeAll = async () => {
-  for (const { id } of await live()) await app.api('DELETE', `/v1/inboxes/${id}`);
-};
-
-describe('live inboxes', () => {
-  it('are exactly ten when fifty are created at once by several keys; one more can be created when one ends', async () => {
-    const answers = await together(50, (n) => create(n));
-    expect(tally(answers)).toEqual({ '201': 10, '409 limit_reached': 40 });
-    const listed = await live();
-    const made = answers.flatMap(({ status, body }) => (status === 201 ? [body.id] : []));
-    expect(listed.map(({ id }: { id: string }) => id).toSorted()).toEqual(made.toSorted());
-    await app.api('DELETE', `/v1/inboxes/${made[0]}`);
-    expect(tally(await together(20, (n) => create(n)))).toEqual({ '201': 1, '409 limit_reached': 19 });
-    await removeAll();
+describeOnEngines('the limits of a plan', (engine) => {
+  const { apps, first } = useServers(engine, {
+    MAYFLY_PLANS: JSON.stringify({ unlimited: LIMITS }),
+    MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
+  });
+  const api: TestApp['api'] = (...asked) => first().api(...asked);
+  /** Several keys of the one account: its limits are its own, not those of a key or of a server. */
+  let keys: string[];
+  beforeAll(async () => {
+    const made = await together(4, () => api('POST', '/v1/keys', { body: { name: 'k' } }));
+    keys = made.map(({ body }) => body.key);
   });
 
-  it('count once for fifty concurrent requests with one idempotency key, even at the limit', async () => {
-    await together(9, (n) => create(n));
-    const answers = await together(50, () => create(0, SHARED_KEY));
-    expect(tally(answers)).toEqual({ '201': 50 });
-    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
-    expect(await live()).toHaveLength(10);
-    const { id, token } = (await create(0, SHARED_KEY)).body;
-    expect({ id, token }).toMatchObject({ id: answers[0]?.body.id, token: answers[0]?.body.token });
-    expect((await app.api('GET', `/v1/inboxes/${id}`, { as: token })).status).toBe(200);
-    await removeAll();
-  });
-});
-
-describe('webhooks', () => {
-  it('are exactly five when thirty are registered at once, separately and with inboxes, by several keys', async () => {
-    const answers = await together(30, (n) =>
-      n % 3 === 0
-        ? create(n, {}, { webhookUrl: HOOK })
-        : app.api('POST', '/v1/webhooks', { as: keys[n % keys.length] ?? '', body: { url: HOOK } }),
-    );
-    expect(tally(answers)).toEqual({ '201': 5, '409 limit_reached': 25 });
-    const { webhooks } = (await app.api('GET', '/v1/webhooks')).body;
-    expect(webhooks).toHaveLength(5);
-    // An inbox that could not have its webhook was not made either.
-    const ofInboxes = webhooks.filter(({ inboxId }: { inboxId: string | null }) => inboxId !== null);
-    expect(await live()).toHaveLength(ofInboxes.length);
-    for (const { id } of webhooks) await app.api('DELETE', `/v1/webhooks/${id}`);
-    await removeAll();
-  });
-});
-
-describe('an inbox', () => {
-  const mailOf = (bytes: number) => `${`Subject: x\r\n\r\n`.padEnd(bytes - 2, 'x')}\r\n`;
-  /** One mail on a connection of its own. @returns the first reply that is not what a mail goes on with */
-  const deliver = async (to: string, mail: string, parameters = ''): Promise<string> => {
-    const client = await smtpClient(app.smtp.port);
-    try {
-      await client.play(['→ 220', 'EHLO sender.example → 250']);
-      await client.play([`MAIL FROM:<a@b.example>${parameters} → 250`]);
-      await client.send(`RCPT TO:<${to}>\r\n`);
-      const rcpt = await client.reply();
-      if (!rcpt.startsWith('250')) return rcpt.slice(0, 9);
-      await client.play(['DATA → 354', { send: `${mail}.` }]);
-      return (await client.reply()).slice(0, 9);
-    } finally {
-      client.close();
-    }
+  const create = (n: number, headers: Record<string, string> = {}, body: object = {}) =>
+    apps[n % apps.length]?.api('POST', '/v1/inboxes', {
+      as: keys[n % keys.length] ?? '',
+      headers,
+      body,
+    }) as Promise<Answer>;
+  const live = async () => (await api('GET', '/v1/inboxes?limit=200')).body.inboxes;
+  const removeAll = async () => {
+    for (const { id } of await live()) await api('DELETE', `/v1/inboxes/${id}`);
   };
 
-  it('takes exactly ten messages of fifty concurrent senders; the others get 452 and may retry', async () => {
-    const inbox = await app.createInbox();
-    const replies = await together(50, () => deliver(inbox.address, mailOf(500)));
-    expect(tally(replies)).toEqual({ '250 2.0.0': 10, '452 4.2.2': 40 });
-    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}`);
-    expect(body).toMatchObject({ messageCount: 10, full: true });
-    const { messages } = (await app.api('GET', `/v1/inboxes/${inbox.id}/messages`)).body;
-    expect(messages).toHaveLength(10);
-    await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages/${messages[0].id}`);
-    const again = await together(10, () => deliver(inbox.address, mailOf(500)));
-    expect(tally(again)).toEqual({ '250 2.0.0': 1, '452 4.2.2': 9 });
+  describe('live inboxes', () => {
+    it('are exactly ten when fifty are created at once by several keys; one more can be created when one ends', async () => {
+      const answers = await together(50, (n) => create(n));
+      expect(tally(answers)).toEqual({ '201': 10, '409 limit_reached': 40 });
+      const listed = await live();
+      const made = answers.flatMap(({ status, body }) => (status === 201 ? [body.id] : []));
+      expect(listed.map(({ id }: { id: string }) => id).toSorted()).toEqual(made.toSorted());
+      await api('DELETE', `/v1/inboxes/${made[0]}`);
+      expect(tally(await together(20, (n) => create(n)))).toEqual({ '201': 1, '409 limit_reached': 19 });
+      await removeAll();
+    });
+
+    it('count once for fifty concurrent requests with one idempotency key, even at the limit', async () => {
+      await together(9, (n) => create(n));
+      const answers = await together(50, (n) => create(n, SHARED_KEY));
+      expect(tally(answers)).toEqual({ '201': 50 });
+      expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+      expect(await live()).toHaveLength(10);
+      const { id, token } = (await create(0, SHARED_KEY)).body;
+      expect({ id, token }).toMatchObject({ id: answers[0]?.body.id, token: answers[0]?.body.token });
+      expect((await api('GET', `/v1/inboxes/${id}`, { as: token })).status).toBe(200);
+      await removeAll();
+    });
   });
 
-  it("accepts a message of its plan's size and rejects one of one octet more, declared or not", async () => {
-    const { address, id } = await app.createInbox();
-    const sizes = [LIMITS.maxMessageBytes, LIMITS.maxMessageBytes + 1];
-    const silent = await Promise.all(sizes.map((bytes) => deliver(address, mailOf(bytes))));
-    const declared = await Promise.all(
-      sizes.map((bytes) => deliver(address, mailOf(bytes), ` SIZE=${bytes}`)),
-    );
-    expect([silent, declared]).toEqual([
-      ['250 2.0.0', '552 5.3.4'],
-      ['250 2.0.0', '552 5.3.4'],
-    ]);
-    // A lie does not help.
-    expect(await deliver(address, mailOf(sizes[1] ?? 0), ' SIZE=10')).toBe('552 5.3.4');
-    expect((await app.api('GET', `/v1/inboxes/${id}`)).body.messageCount).toBe(2);
+  describe('webhooks', () => {
+    it('are exactly five when thirty are registered at once, separately and with inboxes, by several keys', async () => {
+      const answers = await together(30, (n) =>
+        n % 3 === 0
+          ? create(n, {}, { webhookUrl: HOOK })
+          : api('POST', '/v1/webhooks', { as: keys[n % keys.length] ?? '', body: { url: HOOK } }),
+      );
+      expect(tally(answers)).toEqual({ '201': 5, '409 limit_reached': 25 });
+      const { webhooks } = (await api('GET', '/v1/webhooks')).body;
+      expect(webhooks).toHaveLength(5);
+      // An inbox that could not have its webhook was not made either.
+      const ofInboxes = webhooks.filter(({ inboxId }: { inboxId: string | null }) => inboxId !== null);
+      expect(await live()).toHaveLength(ofInboxes.length);
+      for (const { id } of webhooks) await api('DELETE', `/v1/webhooks/${id}`);
+      await removeAll();
+    });
+  });
+
+  describe('an inbox', () => {
+    const mailOf = (bytes: number) => `${`Subject: x\r\n\r\n`.padEnd(bytes - 2, 'x')}\r\n`;
+    /** One mail on a connection of its own. @returns the first reply that is not what a mail goes on with */
+    const deliver = async (to: string, mail: string, parameters = '', n = 0): Promise<string> => {
+      const client = await smtpClient(apps[n % apps.length]?.smtp.port ?? 0);
+      try {
+        await client.play(['→ 220', 'EHLO sender.example → 250']);
+        await client.play([`MAIL FROM:<a@b.example>${parameters} → 250`]);
+        await client.send(`RCPT TO:<${to}>\r\n`);
+        const rcpt = await client.reply();
+        if (!rcpt.startsWith('250')) return rcpt.slice(0, 9);
+        await client.play(['DATA → 354', { send: `${mail}.` }]);
+        return (await client.reply()).slice(0, 9);
+      } finally {
+        client.close();
+      }
+    };
+
+    it('takes exactly ten messages of fifty concurrent senders; the others get 452 and may retry', async () => {
+      const inbox = await first().createInbox();
+      const replies = await together(50, (n) => deliver(inbox.address, mailOf(500), '', n));
+      expect(tally(replies)).toEqual({ '250 2.0.0': 10, '452 4.2.2': 40 });
+      const { body } = await api('GET', `/v1/inboxes/${inbox.id}`);
+      expect(body).toMatchObject({ messageCount: 10, full: true });
+      const { messages } = (await api('GET', `/v1/inboxes/${inbox.id}/messages`)).body;
+      expect(messages).toHaveLength(10);
+      await api('DELETE', `/v1/inboxes/${inbox.id}/messages/${messages[0].id}`);
+      const again = await together(10, (n) => deliver(inbox.address, mailOf(500), '', n));
+      expect(tally(again)).toEqual({ '250 2.0.0': 1, '452 4.2.2': 9 });
+    });
+
+    it("accepts a message of its plan's size and rejects one of one octet more, declared or not", async () => {
+      const { address, id } = await first().createInbox();
+      const sizes = [LIMITS.maxMessageBytes, LIMITS.maxMessageBytes + 1];
+      const silent = await Promise.all(sizes.map((bytes) => deliver(address, mailOf(bytes))));
+      const declared = await Promise.all(
+        sizes.map((bytes) => deliver(address, mailOf(bytes), ` SIZE=${bytes}`)),
+      );
+      expect([silent, declared]).toEqual([
+        ['250 2.0.0', '552 5.3.4'],
+        ['250 2.0.0', '552 5.3.4'],
+      ]);
+      // A lie does not help.
+      expect(await deliver(address, mailOf(sizes[1] ?? 0), ' SIZE=10')).toBe('552 5.3.4');
+      expect((await api('GET', `/v1/inboxes/${id}`)).body.messageCount).toBe(2);
+    });
   });
 });

@@ -1,7 +1,4 @@
 import { expect } from 'vitest';
-import { databasePath } from '../../src/config/config.ts';
-import { openPostgres } from '../../src/database/postgres/open.ts';
-import { openSqlite } from '../../src/database/sqlite/open.ts';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
@@ -54,10 +51,7 @@ export class Stage {
   static async open(kind: Situation['server'], env: Record<string, string>): Promise<Stage> {
     const clock = new FakeClock();
     const app = await startApp({ ...SETTINGS[kind], ...env }, { clock });
-    const url = env.MAYFLY_DATABASE_URL;
-    const store = url
-      ? await openPostgres({ url })
-      : await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+    const store = await app.openStore();
     const first = await store.accounts.findFirst();
     await store.domains.add({ domain: 'team.test', accountId: first?.id ?? '', createdAt: clock.now() });
     await store.close();

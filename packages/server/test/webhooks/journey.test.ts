@@ -1,7 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { databasePath } from '../../src/config/config.ts';
-import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { newId } from '../../src/ids.ts';
 import type { Body } from '../support/api-client.ts';
 import { useFolder } from '../support/folder.ts';
@@ -96,7 +94,7 @@ describe('a webhook', () => {
   it('is attempted within a second when no event told of it', async () => {
     const webhook = await app.register(receiver.port);
     // As another process would: nothing in this one is published.
-    const store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+    const store = await app.openStore();
     const owner = await store.accounts.findFirst();
     const now = app.clock.now();
     const ids = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };

@@ -94,29 +94,6 @@ export function describeAddresses(given: Given): void {
     const catchAllOn = (owner: string, domain: string, address = `inbox@${domain}`) =>
       given.inbox(owner, { kind: 'catch-all', address });
 
-    it('is found for every address of its domain, and for none of another', async () => {
-      const domain = newDomain();
-      const { id } = await catchAllOn(await given.account(), domain);
-      for (const address of [`anyone@${domain}`, `"a@b"@${domain}`])
-        expect(await takers(address)).toMatchObject({ ofAddress: undefined, ofDomain: { inboxId: id } });
-      for (const other of [`x@sub.${domain}`, 'x@mayfly.test', `${domain}@mayfly.test`])
-        expect((await takers(other)).ofDomain).toBeUndefined();
-    });
-
-    it('that cannot have its own address leaves the domain free, and the other way round', async () => {
-      const owner = await given.account();
-      const domain = newDomain();
-      const address = `inbox@${domain}`;
-      const plain = await given.inbox(owner, { address });
-      await expect(catchAllOn(owner, domain)).rejects.toMatchObject(TAKEN);
-      expect((await takers(`x@${domain}`)).ofDomain).toBeUndefined();
-      await given.store.inboxes.delete(owner, plain.id, T);
-      await catchAllOn(owner, domain);
-      await expect(given.inbox(owner, { address })).rejects.toMatchObject(TAKEN);
-      await expect(catchAllOn(owner, domain, `x@${domain}`)).rejects.toMatchObject(TAKEN);
-      expect((await given.store.inboxes.findTakers(`x@${domain}`, T)).ofAddress?.live).toBeUndefined();
-    });
-
     it('ends with its account, and its domain stays in quarantine', async () => {
       const [owner, other] = [await given.account(), await given.account()];
       const domain = newDomain();

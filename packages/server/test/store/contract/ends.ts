@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { TOMBSTONE_MS } from '../../../src/inboxes/records.ts';
 import { USAGE_KEPT_MS } from '../../../src/usage/sql.ts';
 import {
   everything,
@@ -59,25 +58,6 @@ export function describeEnds(given: Given): void {
         await on.store.inboxes.create(owner, inboxAt({ createdAt: end }), 1, null);
       },
     );
-
-    it('is a tombstone for its owner for 24 hours, also when it was swept', async () => {
-      const { store, owner } = await given.place('fresh');
-      const wish = inboxAt({ expiresAt: T + 10, labels: { a: 'b' } });
-      const { inbox } = await store.inboxes.create(owner, wish, 10, null);
-      await onlyPlaced(store, mailTo([inbox]), T);
-      const last = T + 10 + TOMBSTONE_MS - 1;
-      const { id, address, labels, expiresAt } = inbox;
-      for (const isSwept of [false, true]) {
-        if (isSwept) await sweepAll(store, last, 100);
-        for (const found of [
-          (now: number) => store.inboxes.find(owner, id, now),
-          (now: number) => store.inboxes.findByToken(wish.tokenHash, now),
-        ]) {
-          expect(await found(last)).toMatchObject({ id, address, labels, expiresAt });
-          expect(await found(last + 1)).toBeUndefined();
-        }
-      }
-    });
   });
 
   describe('a deletion', () => {

@@ -15,27 +15,6 @@ const SENDER = { address: 'a@mayfly.test', mailFrom: 'b@c.test', helo: 'x', remo
 /** Rules by which inboxes reject or delay mail. */
 export function describeFaults(given: Given): void {
   describe('fault rules', () => {
-    it('are applied in their order, each as often as it says, and stored among the refusals', async () => {
-      const { store, owner, inbox } = await given.place();
-      const { faults, refusals } = store;
-      const rules = [
-        ruleAt('rcpt', { times: 2, delayMs: 5 }),
-        ruleAt('end-of-data', { reply: null, delayMs: 900_000, disconnect: true }),
-        ruleAt('rcpt'),
-      ];
-      expect(await faults.set(owner, inbox.id, rules, T)).toBe(true);
-      const sender = { ...SENDER, address: inbox.address };
-      const met: (number | undefined)[] = [];
-      const points = ['rcpt', 'data', 'rcpt', 'rcpt', 'end-of-data', 'end-of-data', 'rcpt', 'rcpt'] as const;
-      for (const at of points) met.push((await faults.spend(inbox.id, at, sender, T))?.rule);
-      expect(met).toEqual([1, undefined, 1, undefined, 2, undefined, 3, undefined]);
-      expect(await faults.read(owner, inbox.id, T)).toEqual(rules.map((rule) => ({ ...rule, left: 0 })));
-      const kept = await refusals.listConcerning(inbox.address, 0, T);
-      const fault = { rule: 1, at: 'rcpt', delayMs: 5, disconnect: false };
-      expect(kept).toHaveLength(4);
-      expect(kept.at(-1)).toEqual({ ...sender, at: T, reply: '451 4.7.1 try "again" later', fault });
-    });
-
     it.each([
       ['address', 'ofAddress'],
       ['catch-all', 'ofDomain'],

@@ -1,17 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import { STAGED_MS } from '../../../src/messages/sql/imports.ts';
-import {
-  everything,
-  inboxAt,
-  mailTo,
-  onlyPlaced,
-  rawOf,
-  staged,
-  sweepAll,
-  T,
-  webhookAt,
-} from '../builders.ts';
+import { inboxAt, mailTo, staged, sweepAll, T, webhookAt } from '../builders.ts';
 import type { Given, Opened } from './suite.ts';
 
 const NOW = T + 5_000;
@@ -36,36 +26,6 @@ export function describeImports(given: Given): void {
   const sweep = ({ store }: Opened, now: number) => sweepAll(store, now);
 
   describe('messages that are stored before their inbox', () => {
-    it('are there with it, in their order, as if they had come just before', async () => {
-      const { on, store, owner, inbox: other } = await given.place('fresh');
-      const staged = await stage(on);
-      expect(await store.messages.newestInAccount(owner)).toBe(0);
-      // The account receives other mail meanwhile.
-      await onlyPlaced(store, mailTo([other]), T + 1);
-      const before = await store.messages.newestInAccount(owner);
-
-      const wish = inboxAt();
-      const { inbox } = await store.inboxes.create(owner, wish, 10, null, null, staged);
-      expect(inbox).toMatchObject({ messageCount: 4, receivedCount: 4, createdAt: T, lastReceivedAt: NOW });
-      expect(await store.inboxes.find(owner, wish.id, NOW)).toEqual(inbox);
-      const messages = await store.messages.listAfter(inbox.id, everything, NOW);
-      expect(messages.map(({ summary }) => summary.subject)).toEqual(RAWS.map((_, n) => `mail ${n}`));
-      expect(messages.map(({ receivedAt }) => receivedAt)).toEqual([NOW - 3, NOW - 2, NOW - 1, NOW]);
-      expect(messages.map(({ rcptTo }) => rcptTo[0])).toEqual([
-        inbox.address,
-        ...[1, 2, 3].map((n) => `Tag+${n}@elsewhere.test`),
-      ]);
-      for (const [n, { id }] of messages.entries())
-        expect(Buffer.from(RAWS[n] ?? []).equals(await rawOf(store, inbox.id, id, NOW))).toBe(true);
-      const ofAccount = await store.messages.listByAccount(owner, { after: before, limit: 10 }, NOW);
-      expect(ofAccount.map(({ id }) => id)).toEqual(messages.map(({ id }) => id));
-      // Mail that follows is newer, also in the same millisecond.
-      expect((await onlyPlaced(store, mailTo([inbox]), NOW)).receivedAt).toBe(NOW + 1);
-      expect(await store.inboxes.delete(owner, inbox.id, NOW + 2)).toBe(true);
-      await sweep(on, NOW + 2);
-      expect(await rows(on)).toBe(1);
-    });
-
     it('are newer than the creation of their inbox, and become one inbox, once', async () => {
       const { on, store, owner } = await given.place('fresh');
       const staged = { ...(await stage(on, RAWS.slice(2, 3))), now: T };

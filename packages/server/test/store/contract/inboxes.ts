@@ -1,55 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import { TOMBSTONE_MS } from '../../../src/inboxes/records.ts';
-import type { Store } from '../../../src/store.ts';
-import { everything, inboxAt, keyOf, mailTo, onlyPlaced, T, webhookAt } from '../builders.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import type { Given } from './suite.ts';
 
 /** Inboxes: creation, look-ups and lists. */
 export function describeInboxes(given: Given): void {
   describe('inboxes', () => {
-    it('an inbox comes back as it was created, by id, token and address', async () => {
-      const { inboxes } = given.store;
-      const owner = await given.account();
-      const wish = inboxAt({ labels: { run: '7', 'NUL \0': 'lone \udfff and 🦟' } });
-      const { tokenHash, ...rest } = wish;
-      const counts = { messageCount: 0, receivedCount: 0, lastReceivedAt: 0, version: 1 };
-      const record = { ...rest, accountId: owner, replay: 'none', ...counts };
-      const created = await inboxes.create(owner, wish, 10, null);
-      expect(created).toMatchObject({ nonce: null });
-      expect(created.inbox).toEqual(record);
-      expect(await inboxes.find(owner, wish.id, T)).toEqual(record);
-      expect(await inboxes.findByToken(tokenHash, T)).toEqual(record);
-      expect((await inboxes.findTakers(wish.address, T)).ofAddress?.live).toEqual({
-        ...{ inboxId: wish.id, kind: 'address', hasFaults: false, accountId: owner, plan: 'developer' },
-        ...{ address: wish.address, messageCount: 0, expiresAt: wish.expiresAt },
-      });
-    });
-
-    it('fifty calls at once, by two processes, create no more than a limit allows', async () => {
-      const { on, owner, inbox } = await given.place('server');
-      const stores = [on.store, await on.openAnother()] as const;
-      const atOnce = <T>(call: (store: Store) => Promise<T>) =>
-        Promise.allSettled(Array.from({ length: 50 }, (_, n) => call(stores[n % 2 === 0 ? 0 : 1])));
-      // An expired key counts, too.
-      await on.store.keys.create(keyOf(owner, { expiresAt: T - 1 }));
-      const limited: [number, (store: Store) => Promise<unknown>][] = [
-        [9, ({ inboxes }) => inboxes.create(owner, inboxAt(), 10, null)],
-        [19, ({ keys }) => keys.create(keyOf(owner), 20)],
-        [10, ({ webhooks }) => webhooks.create(owner, webhookAt(), 10)],
-      ];
-      for (const [created, call] of limited) {
-        const rejected = (await atOnce(call)).filter((result) => result.status === 'rejected');
-        expect(rejected).toHaveLength(50 - created);
-        for (const { reason } of rejected) expect(reason).toMatchObject({ code: 'limit_reached' });
-      }
-      await atOnce(({ messages }) => messages.addBatch([mailTo([inbox], { maxMessages: 7 })], T));
-      expect(await on.store.messages.listRows(inbox.id, everything, T)).toHaveLength(7);
-      const request = { keyHash: 'k', bodyHash: 'b', nonce: 'one' };
-      const same = await atOnce(({ inboxes }) => inboxes.create(owner, inboxAt(), 11, request));
-      expect(new Set(same.map((one) => one.status === 'fulfilled' && one.value.inbox.id)).size).toBe(1);
-    });
-
     it('a rejected creation leaves nothing behind', async () => {
       const { on, store, owner, inbox } = await given.place('fresh');
       const before = await on.counts();
@@ -62,19 +19,6 @@ export function describeInboxes(given: Given): void {
         code: 'limit_reached',
       });
       expect(await on.counts()).toEqual(before);
-    });
-
-    it('a repeated idempotent creation returns what the first did and creates nothing, also at once and at the limit', async () => {
-      const owner = await given.account();
-      const request = { keyHash: 'k', bodyHash: 'b', nonce: 'first' };
-      const { create } = given.store.inboxes;
-      const [first, second] = await Promise.all([
-        create(owner, inboxAt({ labels: { a: '\0' } }), 10, request),
-        create(owner, inboxAt(), 10, { ...request, nonce: 'second' }),
-      ]);
-      expect(second).toEqual(first);
-      await given.store.messages.addBatch([mailTo([first.inbox])], T);
-      expect(await create(owner, inboxAt(), 0, { ...request, nonce: 'third' })).toEqual(first);
     });
 
     it('a list has the inboxes with an address, with all labels, and with all words in address or labels', async () => {

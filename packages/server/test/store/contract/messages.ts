@@ -183,22 +183,5 @@ export function describeMessages(given: Given): void {
       expect(await store.inboxes.find(owner, inbox.id, T)).toMatchObject(counts);
       expect((await onlyPlaced(store, mailTo([inbox]), T + 9)).receivedAt).toBe(T + 10);
     });
-
-    it('a message is found in its own inbox only, and by its whole id only', async () => {
-      const { store, owner, inbox } = await given.place();
-      const other = await given.inbox(owner);
-      const { messageId, receivedAt } = await onlyPlaced(store, mailTo([inbox]), T);
-      for (const [inboxId, id] of [
-        [other.id, messageId],
-        [inbox.id, newId('msg', receivedAt)],
-        [inbox.id, 'no id'],
-      ] as const) {
-        expect(await store.messages.find(inboxId, id, T)).toBeUndefined();
-        expect(await store.messages.readRaw(inboxId, id, 0, T)).toBeUndefined();
-        expect(await store.messages.existing(inboxId, [id], T)).toEqual([]);
-        expect(await store.messages.delete(inboxId, id, T)).toBe(false);
-      }
-      expect(await store.messages.existing(inbox.id, [messageId, 'no id'], T)).toEqual([messageId]);
-    });
   });
 }

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { newId } from '../../../src/ids.ts';
 import { ADDRESS_QUARANTINE_MS } from '../../../src/inboxes/records.ts';
 import { REFUSAL_KEPT_MS } from '../../../src/refusals/sql.ts';
 import { refusalOf, T } from '../builders.ts';
@@ -88,23 +87,6 @@ export function describeRefusals(given: Given): void {
       const later = T + ADDRESS_QUARANTINE_MS;
       await refusals.add([refusalOf('deleted@mayfly.test', { at: later })]);
       expect(await listed(owner, later)).toEqual(['deleted@mayfly.test']);
-    });
-
-    it('of a domain are those of all its addresses but the ones of other inboxes, newest first', async () => {
-      const owner = await given.account();
-      const domain = `${newId('inb', T).slice(4)}.mayfly.test`;
-      const inbox = await given.inbox(owner, { kind: 'catch-all', address: `inbox@${domain}` });
-      await given.inbox(owner, { address: `other@${domain}` });
-      const ended = await given.inbox(owner, { address: `ended@${domain}` });
-      await given.store.inboxes.delete(owner, ended.id, T);
-      const { refusals } = given.store;
-      const added = ['a', 'inbox', 'other', 'ended', '"q@r"'].map((local, n) =>
-        refusalOf(`${local}@${domain}`, { at: T + n }),
-      );
-      await refusals.add([...added, refusalOf(`a@sub.${domain}`), refusalOf('a@mayfly.test')]);
-      const [a, own, , , quoted] = added;
-      expect(await refusals.listByDomain(domain, inbox.id, 9, T + 9)).toEqual([quoted, own, a]);
-      expect(await refusals.listByDomain(domain, inbox.id, 1, T + 9)).toEqual([quoted]);
     });
   });
 }

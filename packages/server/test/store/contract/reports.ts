@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { MAX_RUN_INBOXES } from '../../../src/reports/sql.ts';
 import { type EndedWait, type FailedWait, MAX_FAILED_WAITS } from '../../../src/waits/sql.ts';
 import { accountAt, mailTo, refusalOf, sweepAll, T } from '../builders.ts';
 import type { Given } from './suite.ts';
@@ -171,59 +170,5 @@ export function describeReports(given: Given): void {
     await store.accounts.delete(owner, T);
     await explain('wai_4', other.id);
     expect(await on.counts()).toMatchObject({ failed_waits: 0 });
-  });
-
-  it('a run of more inboxes than a report shows is counted whole, and those with a problem are shown first', async () => {
-    const { on, store, owner } = await given.place('fresh');
-    const { reports, refusals } = store;
-    const labels = { run: 'large', project: 'shop' };
-    const address = 'again@mayfly.test';
-    const oldest = await given.inbox(owner, { labels, address, createdAt: T }, on);
-    await refusals.add([refusalOf(address, { at: T + 1, reply: '452 old' })]);
-    await store.inboxes.delete(owner, oldest.id, T + 1);
-    const { id } = await given.inbox(owner, { labels, createdAt: T + 2 }, on);
-    const newest = await given.inbox(owner, { labels, address, createdAt: T + 3 }, on);
-    await refusals.add([refusalOf(address, { at: T + 4, reply: '452 new' })]);
-    await store.waits.add([waitOf(oldest, failedAt(T)), waitOf(newest)]);
-    const copies = 2 * MAX_RUN_INBOXES;
-    const same = `account_id, labels, ttl_minutes, created_at, expires_at, max_expires_at, message_count,
-      last_received_at, version, freed`;
-    await on.sql(`insert into inboxes (id, address, token_hash, ${same})
-      with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${copies})
-      select id || n, address || n, token_hash || n, ${same} from inboxes, numbers where id = '${id}'`);
-    await on.sql(`insert into inbox_labels (account_id, pair, inbox_id, inbox_seq)
-      select l.account_id, l.pair, i.id, i.seq from inbox_labels l, inboxes i
-      where l.inbox_id = '${id}' and i.id like '${id}_%'`);
-
-    const now = T + 5;
-    const run = await reports.listRun(owner, { run: 'large' }, now);
-    const inboxes = copies + 3;
-    expect(run.totals).toEqual({
-      ...{
-        inboxes,
-        inboxesWithoutMail: inboxes,
-        messages: 0,
-        waitsSucceeded: 1,
-        waitsFailed: 1,
-        refusals: 2,
-      },
-      ...{ lists: NONE, streams: NONE },
-    });
-    const ids = run.inboxes.map((one) => one.id);
-    expect(ids).toHaveLength(MAX_RUN_INBOXES);
-    expect(ids).toEqual(ids.toSorted().toReversed());
-    expect([ids[0], ids.at(-1)]).toEqual([newest.id, oldest.id]);
-    expect(run.inboxes.at(-1)?.refusals).toMatchObject({ count: 1, last: { reply: '452 old' } });
-
-    await given.inbox(owner, { labels: { run: 'small' }, createdAt: now }, on);
-    const labelsOf = (name: string | null, limit = 9, by = owner) => reports.listLabels(by, name, limit, now);
-    expect(await labelsOf('run')).toEqual([
-      { name: 'run', value: 'small', inboxes: 1, newestAt: now },
-      { name: 'run', value: 'large', inboxes: inboxes - 1, newestAt: T + 3 },
-    ]);
-    expect(await labelsOf(null)).toHaveLength(3);
-    expect(await labelsOf(null, 1)).toHaveLength(1);
-    expect(await labelsOf('ru')).toEqual([]);
-    expect(await labelsOf(null, 9, await given.account(on))).toEqual([]);
   });
 }

@@ -58,25 +58,6 @@ export function describeSearch(given: Given): void {
     );
   });
 
-  it('a search stops at its limit, and says down to where it has looked', async () => {
-    const { store, owner, inbox } = await given.place();
-    const ids: string[] = [];
-    for (let n = 0; n < 9; n++) {
-      const subject = n % 2 === 0 ? 'even' : 'odd';
-      ids.unshift((await onlyPlaced(store, mailTo([inbox], { subject }), T)).messageId);
-    }
-    const found: string[] = [];
-    for (let before = Number.POSITIVE_INFINITY; ; ) {
-      const range = { after: 0, before, limit: 2 };
-      const page = await store.messages.search({ accountId: owner }, saying('even'), range, T);
-      expect(page.messages.length).toBeLessThanOrEqual(2);
-      found.push(...page.messages.map(({ id }) => id));
-      before = page.place;
-      if (page.isComplete) break;
-    }
-    expect(found).toEqual(ids.filter((_, n) => n % 2 === 0));
-  });
-
   it('a search and a comparison read a bounded number of messages and bytes in one call, but always one', async () => {
     const { store, owner, inbox } = await given.place();
     const { messages } = store;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ensureSink } from '../../../src/inboxes/new-inbox.ts';
 import { type InboxRecord, PERMANENT_UNTIL } from '../../../src/inboxes/records.ts';
 import type { NewMail } from '../../../src/messages/records.ts';
-import { everything, inboxAt, mailTo, placedIn, rawOf, sweepAll, T, ttl } from '../builders.ts';
+import { everything, inboxAt, mailTo, rawOf, sweepAll, T, ttl } from '../builders.ts';
 import type { Given, Opened, Place } from './suite.ts';
 
 const KEPT = 5;
@@ -48,21 +48,6 @@ export function describeSink(given: Given): void {
         expect(await on.counts()).toMatchObject({ messages: KEPT, sources: KEPT });
       },
     );
-
-    it('loses and doubles nothing when many commits meet at its limit', async () => {
-      const { on, store, inbox } = await given.place('fresh');
-      const placed = await Promise.all(
-        Array.from({ length: 40 }, (_, n) => store.messages.addBatch([evictingMail([inbox], String(n))], T)),
-      );
-      const times = placed.flat(2).map((one) => placedIn(one).receivedAt);
-      expect(new Set(times).size).toBe(40);
-      const kept = await store.messages.listRows(inbox.id, everything, T);
-      expect(kept.map(({ receivedAt }) => receivedAt)).toEqual(
-        times.toSorted((a, b) => b - a).slice(0, KEPT),
-      );
-      expect((await state(on, inbox)).count).toBe(KEPT);
-      expect(await on.counts()).toMatchObject({ messages: KEPT, sources: KEPT });
-    });
 
     it('leaves a mail to the other inboxes that show it', async () => {
       const place = await given.place();

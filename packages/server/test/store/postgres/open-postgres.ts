@@ -29,6 +29,9 @@ export async function createDatabaseWithTables(cluster: Databases): Promise<stri
   return createDatabase(cluster, await withTables);
 }
 
+/** @returns the URL of a new database with tables, on the server that all tests of the run share */
+export const newDatabase = async (): Promise<string> => createDatabaseWithTables(await sharedPostgres());
+
 /** Copies of the tables that have rows from the start, such as the version of the schema. */
 const KEEP_FIRST_ROWS = `create schema first_rows;
 do $$ declare name text; begin
