@@ -73,18 +73,11 @@ const hasWord = (word: string): Sql => {
   return sql`and (address ${LIKE} ${pattern(asJson(word))} escape '\\' or labels ${LIKE} ${pattern(inLabels)} escape '\\')`;
 };
 
-const ADDRESSED = constant(
-  `i.id as "inboxId", i.kind, i.account_id as "accountId", i.address, i.message_count as "messageCount",
-  i.expires_at as "expiresAt", i.faults_left as "faultsLeft", c.plan`,
-);
-interface AddressedRow extends Omit<AddressedInbox, 'hasFaults'> {
+interface AddressRow extends Omit<AddressedInbox, 'hasFaults'> {
+  place: string;
+  occupant: string | null;
   faultsLeft: number;
 }
-
-const toAddressed = ({ faultsLeft, ...row }: AddressedRow): AddressedInbox => ({
-  ...row,
-  hasFaults: faultsLeft > 0,
-});
 
 export const finding = {
   /** If the inbox has expired in the last 24 hours, only id, address, times and labels are meaningful. */
@@ -132,19 +125,20 @@ export const finding = {
   findTakers: read(async (db, address: string, now: number): Promise<Takers> => {
     const domain = allOfDomain(domainOf(address));
     // `busy_until` is 0 if an address is reserved without an inbox.
-    const rows = await db.all<{ place: string; occupant: string | null } & AddressedRow>(
-      sql`select a.address as place, a.inbox_id as occupant, ${ADDRESSED} from addresses a
+    const rows = await db.all<AddressRow>(
+      sql`select a.address as place, a.inbox_id as occupant, i.id as "inboxId", i.kind, i.account_id as "accountId",
+        i.address, i.message_count as "messageCount", i.expires_at as "expiresAt", i.faults_left as "faultsLeft",
+        c.plan from addresses a
         left join inboxes i on i.id = a.inbox_id and i.expires_at > ${now}
         left join accounts c on c.id = i.account_id
         where a.address ${anyOf([address, domain, EVERYTHING])} and a.busy_until > 0 and a.reserved_until > ${now}`,
     );
-    const at = (of: string): Occupancy | undefined => {
-      const row = rows.find(({ place }) => place === of);
-      if (!row) return undefined;
-      const { place: _, occupant, ...inbox } = row;
+    const found = new Map<string, Occupancy>();
+    for (const { place, occupant, faultsLeft, ...inbox } of rows) {
       // Columns of the outer joins are null without a live inbox.
-      return { inboxId: occupant, live: inbox.plan ? toAddressed(inbox) : undefined };
-    };
-    return { ofAddress: at(address), ofDomain: at(domain), sink: at(EVERYTHING)?.live };
+      const live = inbox.plan ? { ...inbox, hasFaults: faultsLeft > 0 } : undefined;
+      found.set(place, { inboxId: occupant, live });
+    }
+    return { ofAddress: found.get(address), ofDomain: found.get(domain), sink: found.get(EVERYTHING)?.live };
   }),
 };

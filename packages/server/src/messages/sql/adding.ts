@@ -368,8 +368,7 @@ export const addBatch = write(
       failDelivered(tx, undelivered),
       removeSources(tx, refused),
     ]);
-    await (overfull.length === 0 ? tx.finish(others) : others);
-    await evict(tx, overfull);
+    await (overfull.length === 0 ? tx.finish(others) : others.then(() => evict(tx, overfull)));
     return placed;
   },
 );
