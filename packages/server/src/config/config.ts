@@ -21,10 +21,8 @@ const KNOWN = new Set(NAMES.flatMap((name) => [name, name + FILE_SUFFIX]));
 /** Variables of clients cause no warning: clients often run in the same job as the server. */
 const CLIENT_NAMES = new Set(['MAYFLY_URL', 'MAYFLY_TOKEN', 'MAYFLY_INBOX_ID', 'MAYFLY_INBOX_ADDRESS']);
 
-/**
- * Variables that Kubernetes sets for a Service `mayfly`, or one whose name begins with `mayfly-`:
- * https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
- */
+// Kubernetes sets these variables for a Service `mayfly`, or one whose name begins with `mayfly-`:
+// https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
 const INJECTED_NAME =
   /^MAYFLY_(?:[A-Z0-9_]+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 /** The value that Kubernetes gives a variable `NAME_PORT`. */
@@ -93,10 +91,7 @@ export class ConfigError extends Error {
   }
 }
 
-/**
- * Reads a setting from its variable, from the file that `NAME_FILE` names, or from its fallback.
- * @returns undefined if the value is not valid; `problems` then has the reason
- */
+/** Reads a variable, or the file that `NAME_FILE` names. @returns undefined if invalid; `problems` has the reason */
 function readSetting<K extends Key>(
   key: K,
   env: Environment,

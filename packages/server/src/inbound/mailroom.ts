@@ -23,7 +23,6 @@ const MAX_ITEM_BYTES = 1024 * 1024;
 const MAX_ITEM_NAME = 256;
 /** Recipients of one mail; Amazon SES allows 50, Mailgun and SendGrid 1,000. */
 const MAX_RECIPIENTS = 1_000;
-
 /** Bytes of the tags and metadata of one mail; SendGrid allows 10,000. */
 const MAX_GIVEN_BYTES = 64 * 1024;
 
@@ -83,7 +82,7 @@ export function mailroomOf(served: Served): Mailroom {
 
 const refOf = (provider: string, providerId: string): string => JSON.stringify([provider, providerId]);
 
-/** The templates, idempotency keys and so on that a provider would keep. */
+/** The operations on stored items, such as templates and idempotency keys. */
 function itemsOf(served: Served): Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'keepFirst'> {
   const { store, clock, provider, accountId, target, mayKeep } = served;
   const items = store.providerItems;
@@ -118,12 +117,12 @@ function itemsOf(served: Served): Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'k
   };
 }
 
-/** A mail with at least one recipient that has an inbox. */
+/** A mail of which at least one recipient has an inbox. */
 interface Admitted {
   sending: Sending;
   envelope: MailEnvelope;
   recipients: Recipient[];
-  /** When it was sent, epoch milliseconds. */
+  /** When the call began, epoch milliseconds. */
   begunAt: number;
 }
 

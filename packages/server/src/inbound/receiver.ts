@@ -97,8 +97,7 @@ export class Receiver {
 
   /**
    * Finds the live inbox that takes mail for an address. Reads the store before it rejects an address.
-   * @param declaredBytes SIZE of MAIL, or 0
-   * @param target the inbox of an authenticated sender, which takes all mail
+   * @param declaredBytes 0 if unknown @param target the inbox of an authenticated sender, which takes all mail
    * @param accountId restricts recipients to the inboxes of this account
    * @throws AppError `unknown_recipient`, `inbox_full`, `message_too_large`, `unavailable`
    */

@@ -23,8 +23,7 @@ export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<Captur
 
 /**
  * Looks up credentials by their hash, so timing reveals no secret. An API key of scope `read` is enough.
- * @returns undefined for all wrong credentials, whatever the reason
- * @throws AppError `unavailable`
+ * @returns undefined for all wrong credentials, whatever the reason @throws AppError `unavailable`
  */
 export async function findCaptureTarget(
   { store, clock }: { store: CredentialStore; clock: Clock },

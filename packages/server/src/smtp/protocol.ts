@@ -153,10 +153,7 @@ function parameterProblem(parameters: Argument['parameters'], allowsAuth: boolea
   return typeof parameters.get('SMTPUTF8') === 'string' ? REPLIES.badSmtputf8 : undefined;
 }
 
-/**
- * Parses a MAIL command (RFC 5321 section 4.1.1.2). @param allowsAuth whether AUTH was offered or used
- * @returns `mailFrom` is '' for the null reverse-path, `declaredBytes` the SIZE parameter (RFC 1870 section 3) or 0
- */
+/** Parses MAIL (RFC 5321 section 4.1.1.2). `mailFrom` is '' for the null path, `declaredBytes` 0 without SIZE. */
 export function readMail(line: string, allowsAuth = false) {
   const text = /^MAIL +FROM: *(.*)$/is.exec(line)?.[1];
   const argument = readArgument(text, REPLIES.mailSyntax, REPLIES.badSender);
@@ -207,10 +204,7 @@ const CHALLENGES: ReadonlyMap<string, readonly string[]> = new Map([
 export const MECHANISMS = [...CHALLENGES.keys()].join(' ');
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/**
- * Runs an AUTH command (RFC 4954 section 4).
- * @param ask sends a challenge; resolves with the response, or undefined if the exchange must end
- */
+/** Runs AUTH (RFC 4954 section 4). @param ask sends a challenge; resolves with undefined if the exchange must end */
 export async function readCredentials(
   line: string,
   ask: (challenge: Reply) => Promise<string | undefined>,

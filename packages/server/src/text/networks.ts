@@ -4,11 +4,11 @@ import ipaddr from 'ipaddr.js';
 export interface Cidr {
   address: ipaddr.IPv4 | ipaddr.IPv6;
   prefixLength: number;
-  /** The network as it was written. */
+  /** In CIDR form, as it was configured. */
   toString(): string;
 }
 
-/** False for an address of the other family, also for an IPv4 address in IPv6 form, and for what is no address. */
+/** False for an invalid address and for one of the other family, such as an IPv4 address in IPv6 form. */
 export function isInside({ address, prefixLength }: Cidr, ip: string): boolean {
   if (!ipaddr.isValid(ip)) return false;
   const inner = ipaddr.parse(ip);

@@ -46,7 +46,7 @@ function maildropOf(send: Send, inboxId: string): Maildrop {
         if (status >= 400) throw refusalOf({ status, body: await buffer(body) });
         yield* body;
       } finally {
-        // Needed if the client has not read the whole message.
+        // Ends the response if the client did not read all of it.
         end();
       }
     },
@@ -78,8 +78,8 @@ const senderOf =
     }
   };
 
-/** Finds the inbox with this address or id in the account of the development key. */
-async function inboxOfOwner(send: Send, username: string): Promise<{ id: string } | undefined> {
+/** Finds the inbox with this address or id for the development key. */
+async function inboxForDevKey(send: Send, username: string): Promise<{ id: string } | undefined> {
   const isAddress = username.includes('@');
   const path = isAddress
     ? `/v1/inboxes?${new URLSearchParams({ address: username })}`
@@ -99,11 +99,12 @@ export function createPop3Server(config: Config, deps: Pop3Deps) {
 
   const logIn = async ({ username, password }: Credentials, ip: string): Promise<Maildrop | undefined> => {
     const send = senderOf(deps, stopping.signal, password, ip);
+    const hasDevKey = isDevKey(`Bearer ${password}`);
     // Unlike the API, this listener may accept other machines while the development key is valid.
-    const isOwner = isDevKey(`Bearer ${password}`);
-    if (isOwner && !isLoopback(ip)) return undefined;
-    const find = () => findInbox({ authorizeAs: '', username, password });
-    const inbox = await (isOwner ? inboxOfOwner(send, username) : find());
+    if (hasDevKey && !isLoopback(ip)) return undefined;
+    const inbox = hasDevKey
+      ? await inboxForDevKey(send, username)
+      : await findInbox({ authorizeAs: '', username, password });
     return inbox && maildropOf(send, inbox.id);
   };
 
