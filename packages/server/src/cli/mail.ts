@@ -180,12 +180,7 @@ function explain(error: unknown, where: string): unknown {
   );
 }
 
-interface MailOptions {
-  server?: string;
-  from: string;
-  subject: string;
-  body: string;
-}
+type MailOptions = Omit<OutgoingMessage, 'to'> & { server?: string };
 
 /** @param readConfig not imported, because `sendmail` loads this file too, and must start quickly */
 export function addMailCommand(
