@@ -138,9 +138,8 @@ function reachesOf({ alone, direct, wide, candidate, kindsBefore }: Setting) {
 }
 
 function pointsBefore(setting: Setting): number | undefined {
-  const words = wordsOf(setting.before);
   const reach = reachesOf(setting);
-  const lostPerWord = setting.alone ? 1 : 3;
+  const [words, lostPerWord] = setting.alone ? [wordsOf(setting.wide), 1] : [setting.sentenceWords, 3];
   let skipped = 0;
   for (let distance = 1; distance <= Math.min(reach.code, words.length); distance++) {
     const at = words.length - distance;

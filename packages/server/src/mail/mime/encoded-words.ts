@@ -26,8 +26,9 @@ export function decodeHeaderText(value: string): string {
   let decoded = '';
   let at = 0;
   let group: Word[] = [];
-  for (const match of value.matchAll(WORD)) {
-    const [whole, name = '', encoding, text = ''] = match;
+  WORD.lastIndex = 0;
+  for (let match = WORD.exec(value); match !== null; match = WORD.exec(value)) {
+    const [, name = '', encoding, text = ''] = match;
     const charset = name.toLowerCase();
     const between = value.slice(at, match.index);
     const isAdjacent = group.length > 0 && BLANKS.test(between);
@@ -37,7 +38,7 @@ export function decodeHeaderText(value: string): string {
     }
     if (!isAdjacent) decoded += decodeBytes(between);
     group.push({ charset, isBase64: encoding?.toLowerCase() === 'b', text });
-    at = match.index + whole.length;
+    at = WORD.lastIndex;
   }
   return decoded + decodeGroup(group) + decodeBytes(value.slice(at));
 }

@@ -82,65 +82,65 @@ const endsHeader = ({ isFold, text }: Line): boolean => !isFold && (text === '' 
 export const readHeader = (source: Buffer, start = 0): HeaderRange => new HeaderReader(source).read(start);
 
 class HeaderReader {
-  readonly #source: Buffer;
-  readonly #fields: FieldRange[] = [];
-  readonly #keys = new Set<string>();
-  #isCut = false;
+  private readonly source: Buffer;
+  private readonly fields: FieldRange[] = [];
+  private readonly keys = new Set<string>();
+  private isCut = false;
   /** The field to which folded lines belong. Undefined after an invalid line, to ignore its folded lines. */
-  #open: FieldRange | undefined;
+  private open: FieldRange | undefined;
   /** True until a field is read that is not a trace field. Relays put trace fields at the top. */
-  #hasOnlyTrace = true;
-  #lastKnown: number | undefined;
+  private hasOnlyTrace = true;
+  private lastKnown: number | undefined;
 
   constructor(source: Buffer) {
-    this.#source = source;
+    this.source = source;
   }
 
   read(start: number): HeaderRange {
     let at = start;
-    while (at < this.#source.length) {
-      const line = lineAt(this.#source, at);
+    while (at < this.source.length) {
+      const line = lineAt(this.source, at);
       const isEmpty = line.text === '' && !line.isFold;
-      if (!isEmpty && (endsHeader(line) || !this.#take(line, at))) break;
+      if (!isEmpty && (endsHeader(line) || !this.take(line, at))) break;
       at = line.next;
       if (isEmpty) break;
     }
-    return { fields: this.#fields, bodyStart: at, isCut: this.#isCut };
+    return { fields: this.fields, bodyStart: at, isCut: this.isCut };
   }
 
   /** @returns false if the line belongs to the body */
-  #take(line: Line, start: number): boolean {
+  private take(line: Line, start: number): boolean {
     const { isFold, text, end } = line;
     const [beginning, name = ''] = (!isFold && FIELD.exec(text)) || [];
     if (beginning !== undefined) {
-      this.#add({ name, key: name.toLowerCase(), valueStart: start + beginning.length, end });
-    } else if (isFold || (this.#open && this.#isLostFold(line, this.#open))) {
-      if (this.#open) this.#open.end = end;
+      this.add({ name, key: name.toLowerCase(), valueStart: start + beginning.length, end });
+    } else if (isFold || (this.open && this.isLostFold(line, this.open))) {
+      if (this.open) this.open.end = end;
     } else {
-      this.#open = undefined;
-      this.#lastKnown ??= findLastKnown(this.#source, start);
+      this.open = undefined;
+      this.lastKnown ??= findLastKnown(this.source, start);
       // If no known field follows, the text belongs to the body.
-      return start <= this.#lastKnown || (this.#hasOnlyTrace && MAILBOX_LINE.test(text));
+      return start <= this.lastKnown || (this.hasOnlyTrace && MAILBOX_LINE.test(text));
     }
     return true;
   }
 
-  #add(field: FieldRange): void {
+  private add(field: FieldRange): void {
     const { key } = field;
-    this.#open = field;
-    this.#hasOnlyTrace &&= TRACE.test(key);
-    const isFirst = FIELD_NAMES.has(key) && !this.#keys.has(key);
-    if (isFirst) this.#keys.add(key);
-    if (this.#fields.length < MAX_FIELDS || isFirst) this.#fields.push(field);
-    else this.#isCut = true;
+    this.open = field;
+    this.hasOnlyTrace &&= TRACE.test(key);
+    const isFirst = FIELD_NAMES.has(key) && !this.keys.has(key);
+    if (isFirst) this.keys.add(key);
+    if (this.fields.length < MAX_FIELDS || isFirst) this.fields.push(field);
+    else this.isCut = true;
   }
 
   /** Whether a folded line has lost its leading blank: a parameter, a list item or the last header line. */
-  #isLostFold({ text, next }: Line, { key, end }: FieldRange): boolean {
+  private isLostFold({ text, next }: Line, { key, end }: FieldRange): boolean {
     if (HAS_PARAMETERS.test(key) && PARAMETER_LINE.test(text)) return true;
-    if (this.#hasOnlyTrace || BROKEN_FIELD.test(text)) return false;
-    const last = this.#source[end - 1];
-    return last === COMMA || last === SEMICOLON || isBeforeBody(this.#source, next);
+    if (this.hasOnlyTrace || BROKEN_FIELD.test(text)) return false;
+    const last = this.source[end - 1];
+    return last === COMMA || last === SEMICOLON || isBeforeBody(this.source, next);
   }
 }
 
