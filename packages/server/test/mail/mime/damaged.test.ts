@@ -2,6 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lintMail } from '../../../src/mail/lint/lint.ts';
 import { bytes, contentOf, read, servedBytes, utf8 } from '../support/mails.ts';
+import UUENCODED from './uuencoded.json' with { type: 'json' };
+
+/** Lines of data without their trailing blanks, and the bytes, one a character. */
+const CASES = UUENCODED as [string, string[], string][];
 
 /** As uuencode(1) writes it with blanks for zeros. */
 function uuencoded(data: Uint8Array): string[] {
@@ -28,17 +32,7 @@ const uuBytes = (lines: string[], lineEnd = '\r\n') =>
   servedBytes(Buffer.from([...UU, ...lines].join(lineEnd), 'latin1'));
 
 describe('uuencoded data whose lines lost their trailing blanks', () => {
-  const cases: [string, string[], string][] = [
-    ['a whole group', ['begin 644 a', '&04(', '`', 'end', ''], 'AB\0\0\0\0'],
-    ['a line of zeros', ['begin 644 a', 'M', '`', 'end', ''], '\0'.repeat(45)],
-    ['two characters of a group', ['begin 644 a', '#00', '`', 'end', ''], 'A\0\0'],
-    ['one character of a group', ['begin 644 a', '#0', '`', 'end', ''], '@\0\0'],
-    ['the line that ends the data', ['begin 644 a', '#0V%T', '', 'end', ''], 'Cat'],
-    ['lines before a whole one', ['begin 644 a', '#00', '#0V%T', '`', 'end', ''], 'A\0\0Cat'],
-    ['the last line, where the end is missing', ['begin 644 a', '#0V%T', '&04('], 'CatAB\0\0\0\0'],
-    ['nothing', ['begin 644 a', '#0V%T', '`', 'end', ''], 'Cat'],
-  ];
-  it.each(cases)('%s, is filled with zeros', (_, lines, expected) => {
+  it.each(CASES)('%s, is filled with zeros', (_, lines, expected) => {
     for (const lineEnd of ['\r\n', '\n']) {
       expect(uuBytes(lines, lineEnd).toString('latin1')).toBe(expected);
     }
