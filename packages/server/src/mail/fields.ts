@@ -10,6 +10,7 @@ import { FIELD_NAMES, type FieldRange, fieldValue, readHeader } from './mime/hea
 const MAX_HEADER_BYTES = 2 * 1024 * 1024;
 const MIN_FIELD_BYTES = 64 * 1024;
 const MAX_REFERENCES = 1_000;
+const HEADER_NOTE = 'The header is larger than 2 MiB; the fields beyond that are cut or not listed.';
 
 export const headersAt = (beginning: Buffer): MailHeader[] =>
   new MessageFields(beginning, readHeader(beginning).fields).headers;
@@ -21,8 +22,8 @@ interface Field extends MailHeader {
 }
 
 export class MessageFields {
-  isCut = false;
-  readonly cutLists = new Set<string>();
+  private isCut = false;
+  private readonly cutLists = new Set<string>();
   private readonly fields: Field[] = [];
 
   constructor(source: Buffer, ranges: readonly FieldRange[]) {
@@ -37,6 +38,15 @@ export class MessageFields {
       const written = fieldValue(source, range, kept);
       this.fields.push({ name, key, written, value: oneLine(decodeHeaderText(written)) });
     }
+  }
+
+  /** Names the limits that the header exceeded. Call it after the fields were read. */
+  get notes(): string[] {
+    const notes = [...this.cutLists].map(
+      (key) =>
+        `The field "${key}" names more than ${MAX_MAILBOXES} mailboxes, or more than ${MAX_MAILBOX_CHARACTERS} characters of them, or is longer than 64 KiB; the others are not listed.`,
+    );
+    return this.isCut ? [HEADER_NOTE, ...notes] : notes;
   }
 
   get headers(): MailHeader[] {

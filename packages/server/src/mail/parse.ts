@@ -7,16 +7,7 @@ import { findCodes } from './extract/codes.ts';
 import { readHtml, textOfPage, wordsOnlyInPage } from './extract/html.ts';
 import { findLinks } from './extract/links.ts';
 import { MessageFields } from './fields.ts';
-import {
-  cut,
-  MAX_ID,
-  MAX_INNER_MESSAGES,
-  MAX_MAILBOX_CHARACTERS,
-  MAX_MAILBOXES,
-  MAX_PARAMETER_VALUE,
-  MAX_PREVIEW,
-  MAX_SUBJECT,
-} from './limits.ts';
+import { cut, MAX_ID, MAX_INNER_MESSAGES, MAX_PARAMETER_VALUE, MAX_PREVIEW, MAX_SUBJECT } from './limits.ts';
 import { type MailAttachment, NO_CONTENT, type ParsedMail } from './mail.ts';
 import { charsetOf, decodeAs, forgetUnknownCharsets } from './mime/charset.ts';
 import { clean, cleanFilename, foldBlanks, oneLine } from './mime/clean.ts';
@@ -36,7 +27,6 @@ const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
   fields: `A header has more than ${MAX_FIELDS} fields; most of the others are not listed.`,
   parameters: `A part has more than ${MAX_PARAMETERS} parameters; the others are not listed.`,
 };
-const HEADER_NOTE = 'The header is larger than 2 MiB; the fields beyond that are cut or not listed.';
 
 /** Parses a whole mail on a worker. Never throws. `parseError` names a limit that the mail exceeded. */
 export function parseMail(raw: Uint8Array): ParsedMail {
@@ -176,13 +166,7 @@ function indexed(part: Part): IndexedPart {
 }
 
 function notesOf(limits: ReadonlySet<Limit>, fields: MessageFields): string | null {
-  const notes = [...limits].map((limit) => LIMIT_NOTES[limit]);
-  if (fields.isCut) notes.push(HEADER_NOTE);
-  for (const key of fields.cutLists) {
-    notes.push(
-      `The field "${key}" names more than ${MAX_MAILBOXES} mailboxes, or more than ${MAX_MAILBOX_CHARACTERS} characters of them, or is longer than 64 KiB; the others are not listed.`,
-    );
-  }
+  const notes = [...[...limits].map((limit) => LIMIT_NOTES[limit]), ...fields.notes];
   return notes.length === 0 ? null : notes.join(' ');
 }
 
