@@ -5,7 +5,7 @@ import { Receiver } from '../../src/inbound/receiver.ts';
 import type { Store } from '../../src/store.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { smtpClient } from '../support/smtp-script.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
 
 /** The replies to these recipients of one mail, and to the mail if any recipient is accepted. */
 async function sendTo(app: TestApp, addresses: string[], subject = 'x'): Promise<string[]> {
@@ -27,23 +27,19 @@ async function sendTo(app: TestApp, addresses: string[], subject = 'x'): Promise
 const UNKNOWN = '550 5.1.1 No such inbox here';
 
 describe('mail to the domain of one account', () => {
-  let app: TestApp;
+  const app = useApp({ MAYFLY_SIGNUP_PLAN: 'unlimited' });
   /** Beside the running server, as the operator's command line works. */
   let store: Store;
   let stranger: { account: { id: string }; key: string };
   let ownId: string;
   beforeAll(async () => {
-    app = await startApp({ MAYFLY_SIGNUP_PLAN: 'unlimited' });
     store = await app.openStore();
     const signedUp = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } });
     stranger = signedUp.body;
     ownId = (await store.accounts.findFirst())?.id ?? '';
     await give('ours.test', ownId);
   });
-  afterAll(async () => {
-    await store.close();
-    await app.stop();
-  });
+  afterAll(() => store.close());
 
   const give = async (domain: string, accountId: string): Promise<void> => {
     await store.domains.remove(domain);

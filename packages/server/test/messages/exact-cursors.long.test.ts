@@ -5,7 +5,7 @@ import { type Chance, chance } from '../support/chance.ts';
 import { openStream } from '../support/event-stream.ts';
 import { inForm, timeLimit } from '../support/form.ts';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
 
 type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
 interface Page {
@@ -18,16 +18,12 @@ interface Page {
 const placeOf = (cursor: string): number => Number.parseInt(cursor.split('_')[1] ?? '', 36);
 
 describe('a cursor', () => {
-  let app: TestApp;
+  const app = useApp();
   let other: Store;
   beforeAll(async () => {
-    app = await startApp();
     other = await app.openStore();
   });
-  afterAll(async () => {
-    await other.close();
-    await app.stop();
-  });
+  afterAll(() => other.close());
 
   /** Commits a mail that the server can read and has not been told of, as it is for a moment after each commit. */
   async function commitUntold(inbox: Inbox): Promise<void> {

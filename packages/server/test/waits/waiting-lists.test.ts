@@ -125,15 +125,9 @@ describe('a list', () => {
   });
 
   it.each([
-    'wait=61',
     'wait=-1',
     'wait=1.5',
-    'wait=',
-    'wait=1e1',
-    'wait=1&wait=2',
-    'limit=0',
     'limit=201',
-    'limit=abc',
     'limit=1e9',
     'limit=+5',
     'hasAttachments=1',

@@ -327,18 +327,12 @@ describe('a wait that explains itself', () => {
   });
 
   it.each<[object, string]>([
-    [{ count: -1 }, '/count'],
     [{ count: 51 }, '/count'],
     [{ count: 1.5 }, '/count'],
-    [{ timeoutSeconds: 61 }, '/timeoutSeconds'],
     [{ timeoutSeconds: -1 }, '/timeoutSeconds'],
-    [{ match: { subject: '' } }, '/match/subject'],
     [{ match: { subject: 'x'.repeat(501) } }, '/match/subject'],
-    [{ match: { surprise: 1 } }, '/match/surprise'],
     [{ match: { code: 'yes' } }, '/match/code'],
     [{ match: { link: 'verify' } }, '/match/link'],
-    [{ match: { link: { kind: 'nice' } } }, '/match/link/kind'],
-    [{ match: { link: { surprise: 1 } } }, '/match/link/surprise'],
     [{ since: 'x'.repeat(101) }, '/since'],
   ])('refuses %j by name', async (body, path) => {
     const answer = await wait(body);
