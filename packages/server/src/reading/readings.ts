@@ -27,6 +27,8 @@ const MAX_BURST_BYTES = 24 * 1024 * 1024;
 const QUIET_MS = 20;
 /** Pauses between checks whether the node that received a mail has parsed it. After the last, this node parses it. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
+/** The same for a mail that only this node can have stored: the result of its commit may be on the way. */
+const OWN_COMMIT_MS: readonly number[] = [1, 5, 20];
 /** Interval of searches for mails that a node received but did not parse before it ended. */
 const LOOK_MS = 60_000;
 /** Delay of the second search. Mails that both searches find were left by nodes that have ended. */
@@ -159,14 +161,11 @@ export class Readings {
     await Promise.all(entries.map(({ done }) => done.promise));
   }
 
-  /**
-   * Waits until other nodes have parsed these mails. This node may have stored some of them, and not know it yet:
-   * a commit is visible before its result arrives here. @returns the sources that are still unparsed
-   */
+  /** Waits for the node that stored these mails to parse them. @returns the sources that are still unparsed */
   async #awaitOthers(sources: readonly number[]): Promise<UnreadSource[]> {
     const { store, isShared } = this.#deps;
     let left: UnreadSource[] = [];
-    for (const pause of isShared ? OTHER_NODE_MS : [0]) {
+    for (const pause of isShared ? OTHER_NODE_MS : OWN_COMMIT_MS) {
       // Tests use the system clock too: a fake clock does not control the other node's process.
       await systemClock.sleep(pause, this.#stopped.signal);
       if (this.#stopped.signal.aborted) throw unavailable('closed');
