@@ -241,10 +241,7 @@ export interface Range {
   limit: number;
 }
 
-/**
- * Returned instead of a result if an operation needs unparsed mails. When they are parsed, the operation is
- * called again with `before` as upper bound of its {@link Range}, so that new mails cannot delay it.
- */
+/** Returned if an operation needs unparsed mails. It is called again with `before` as the end of its range. */
 export interface Unread {
   readonly unread: readonly number[];
   readonly before: number;

@@ -83,11 +83,7 @@ const PADDING = 0x3d;
 /** Four base64 digits encode three bytes (RFC 4648 section 4). */
 const GROUP = 4;
 
-/**
- * Decodes base64 piece by piece. Frees the memory of each piece at once, because with many slow clients the
- * garbage collector would be too late.
- * @param itsTurn is awaited before a piece is decoded
- */
+/** Decodes base64 piece by piece, and frees each piece at once: the garbage collector would be too late. */
 export async function* decodedBase64(
   pieces: AsyncIterable<Uint8Array>,
   itsTurn: () => Promise<void>,

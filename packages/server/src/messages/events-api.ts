@@ -148,10 +148,7 @@ interface Followable {
   cursor: string;
   hadMessages: boolean;
   source: ChangeSource;
-  /**
-   * Reads the next page, oldest first. If it is empty, call again at `until` (epoch ms) or after a change.
-   * @throws AppError `inbox_expired` or `not_found` when the inbox has ended
-   */
+  /** If a page is empty, call again at `until` (epoch ms) or after a change. @throws AppError if the inbox ended */
   next(now: number): Promise<{ messages: Followed[]; until: number }>;
 }
 

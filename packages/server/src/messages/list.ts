@@ -95,10 +95,7 @@ async function findNewest(
   return { messages: found.slice(0, limit), hasMore, place, searchedTo };
 }
 
-/**
- * Reads the page after a place. `newest` was read before the messages, and messages become visible in the
- * order of their places. So all messages up to `newest` are visible, and the cursor skips none.
- */
+/** Messages become visible in the order of their places, so all up to `newest` are visible: none is skipped. */
 async function pageAfter<Row extends MessageRow>(
   { before, find, placeOf, cursorAt }: Listing<Row>,
   after: number,

@@ -107,10 +107,7 @@ export class Transactions {
     this.#syncs = full;
   }
 
-  /**
-   * Usually there is one unit, so the first has no savepoint.
-   * @returns what settles the unit after the commit @throws if the whole transaction is lost
-   */
+  /** The first unit has no savepoint. @returns what settles it after the commit @throws if all units are lost */
   async #runUnit({ work, resolve, reject }: Unit, hasSavepoint: boolean): Promise<() => void> {
     if (hasSavepoint) this.#database.exec('savepoint unit');
     try {
