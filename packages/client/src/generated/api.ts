@@ -1368,8 +1368,8 @@ export interface Operations {
   'GET /v1/webhooks/{id}/deliveries': { path: { id: string }; query?: { limit?: number; before?: string; state?: "pending" | "delivered" | "failed" | "cancelled" }; result: WebhookDeliveryList };
   'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': { path: { id: string; deliveryId: string }; result: WebhookDelivery };
   'POST /v1/webhooks/{id}/deliveries/replay': { path: { id: string }; body: ReplayDeliveries; result: ReplayedDeliveries };
-  'GET /v1/keys': { result: KeyList };
   'POST /v1/keys': { body: CreateKey; result: CreatedKey };
+  'GET /v1/keys': { result: KeyList };
   'DELETE /v1/keys/{id}': { path: { id: string }; result: undefined };
   'GET /v1/usage': { result: Usage };
   'GET /v1/domains': { result: DomainList };
