@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type EventReader, openStream } from '../../../support/event-stream.ts';
-import { ON_POSTGRES } from '../../../support/start-app.ts';
 import { type Body, startHttp, type TestInbox, useHttp } from '../../start-http.ts';
 
 const SECOND = 1_000;
@@ -142,35 +141,31 @@ describe('a stream', () => {
       expect(http.clock.sleepers).toBe(0);
     });
 
-    // It counts sleeps, and a stream that reads from PostgreSQL does not sleep meanwhile.
-    it.skipIf(ON_POSTGRES)(
-      'drops a reader that takes nothing for 30 seconds, and delays no other',
-      async () => {
-        // Far more than the buffers of both systems hold.
-        const large = { subject: 'x'.repeat(200_000) };
-        const slow = await open(path());
-        const healthy = await open(path());
-        await http.clock.untilSleeping(2);
-        slow.pause();
-        const delivered: string[] = [];
-        for (let i = 0; i < 100; i++) delivered.push(await http.deliver(inbox, large));
-        expect(idsOf(await take(healthy, 100))).toEqual(delivered);
-        for (let i = 0; i < 20 && http.clock.sleepers > 1; i++) {
-          await http.clock.advance(15 * SECOND);
-          await turn();
-        }
-        expect(http.clock.sleepers).toBe(1);
-        slow.resume();
-        const taken: Body[] = [];
-        for (let event = await slow.nextEvent(); event; event = await slow.nextEvent()) taken.push(event);
-        expect(taken.length).toBeLessThan(100);
-        const rest = await open(path(), http.keys.own, taken.at(-1)?.id);
-        taken.push(...(await take(rest, 100 - taken.length)));
-        expect(idsOf(taken)).toEqual(delivered);
-        const id = await http.deliver(inbox);
-        expect(idsOf(await take(healthy, 1))).toEqual([id]);
-      },
-    );
+    it('drops a reader that takes nothing for 30 seconds, and delays no other', async () => {
+      // Far more than the buffers of both systems hold.
+      const large = { subject: 'x'.repeat(200_000) };
+      const slow = await open(path());
+      const healthy = await open(path());
+      await http.clock.untilSleeping(2);
+      slow.pause();
+      const delivered: string[] = [];
+      for (let i = 0; i < 100; i++) delivered.push(await http.deliver(inbox, large));
+      expect(idsOf(await take(healthy, 100))).toEqual(delivered);
+      for (let i = 0; i < 20; i++) {
+        await http.clock.advance(15 * SECOND);
+        await turn();
+      }
+      await expect.poll(() => http.clock.sleepers).toBe(1);
+      slow.resume();
+      const taken: Body[] = [];
+      for (let event = await slow.nextEvent(); event; event = await slow.nextEvent()) taken.push(event);
+      expect(taken.length).toBeLessThan(100);
+      const rest = await open(path(), http.keys.own, taken.at(-1)?.id);
+      taken.push(...(await take(rest, 100 - taken.length)));
+      expect(idsOf(taken)).toEqual(delivered);
+      const id = await http.deliver(inbox);
+      expect(idsOf(await take(healthy, 1))).toEqual([id]);
+    });
   });
 
   it('of an inbox takes its read token, and closes with a comment when the inbox ends', async () => {
