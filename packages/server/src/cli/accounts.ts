@@ -130,11 +130,7 @@ async function setPlan({ store, plans }: Context, named: string, wanted: string)
   return `Changed the plan of ${after.id} (${plain(after.name)}) from ${before.plan} to ${after.plan}.\nA running server applies it within a second.`;
 }
 
-async function deleteAccount(
-  { store, now }: Context,
-  named: string,
-  options: { yes?: true },
-): Promise<string> {
+async function deleteAccount({ store, now }: Context, named: string, options: { yes?: true }) {
   const { id, name } = await findAccount(store, named);
   const what = `account ${id} ("${plain(name)}")`;
   const keys = await store.keys.list(id);

@@ -83,10 +83,7 @@ const SPAN = /^(\d{1,5})([mhd])$/;
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const MINUTES = /(T\d{2}:\d{2})(?=[Z+-])/i;
 
-/**
- * @param text `90d`, `12h` or `30m` from now, a date (00:00 in UTC), or an RFC 3339 time, also without seconds
- * @returns epoch milliseconds
- */
+/** Epoch milliseconds of `90d`, `12h` or `30m` from now, a date (00:00 in UTC), or an RFC 3339 time with or without seconds. */
 export function readFuture(text: string, now: number): number {
   const [, count = '', unit = ''] = SPAN.exec(text) ?? [];
   const time = DATE.test(text) ? `${text}T00:00:00Z` : text.replace(MINUTES, '$1:00');
@@ -104,7 +101,6 @@ export function readFuture(text: string, now: number): number {
 
 type Accounts = Pick<Store, 'accounts'>;
 
-/** @throws Error if no account has that id or name, or more than one has the name */
 export async function findAccount(store: Accounts, named: string): Promise<AccountRecord> {
   const byId = isId('acc', named) ? await store.accounts.find(named) : undefined;
   if (byId) return byId;

@@ -15,10 +15,7 @@ const WAY_OUT =
 
 type BackupEdge = Omit<Edge, 'openStore' | 'readLine'>;
 
-async function migrate(
-  { env, print, onStep }: BackupEdge,
-  { from, to }: { from?: string; to?: string },
-): Promise<void> {
+async function migrate({ env, print, onStep }: BackupEdge, { from, to }: { from?: string; to?: string }) {
   const { dataDir, databaseUrl } = parseConfig({
     ...env,
     ...(from !== undefined && { MAYFLY_DATA_DIR: from }),

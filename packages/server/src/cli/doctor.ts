@@ -211,11 +211,7 @@ function readVisit({ env, now }: Pick<Edge, 'env' | 'now'>, port: number, name?:
 }
 
 /** @param port the SMTP port that senders connect to: 25 (RFC 5321 section 4.5.4.2), except in tests */
-export function addDoctorCommand(
-  program: Command,
-  edge: Pick<Edge, 'env' | 'print' | 'now'>,
-  port = 25,
-): void {
+export function addDoctorCommand(program: Command, edge: Pick<Edge, 'env' | 'print' | 'now'>, port = 25) {
   program
     .command('doctor')
     .description('Check a server that receives mail from the internet: DNS, port 25, TLS, API')

@@ -12,11 +12,7 @@ import {
 } from './arguments.ts';
 import { json, plain, table, time } from './text.ts';
 
-async function addDomain(
-  { store, config, now }: Context,
-  text: string,
-  options: { account: string },
-): Promise<string> {
+async function addDomain({ store, config, now }: Context, text: string, options: { account: string }) {
   const domain = readDomain(text);
   if (config.domains.includes(domain))
     throw new ArgumentError(

@@ -112,8 +112,7 @@ function requireReply(start: string, reply: string): void {
 }
 
 /**
- * Sends a message by SMTP, without TLS and authentication, to all recipients that the server accepts.
- * @returns the server's reply to the message; '' if it accepts no recipient
+ * Sends a message by SMTP, without TLS and authentication. @returns `reply`: '' if the server accepts no recipient
  * @throws SmtpRejection if a command other than RCPT is rejected; Error of the system call if there is no connection
  */
 export async function deliver(server: HostPort, envelope: Envelope) {
@@ -187,7 +186,7 @@ export function addMailCommand(
   program: Command,
   edge: Pick<Edge, 'print' | 'now'>,
   readConfig: () => Config,
-): void {
+) {
   program
     .command('mail')
     .description('Send a message by SMTP, to try an inbox')

@@ -16,10 +16,8 @@ import {
   SmtpRejection,
 } from './mail.ts';
 
-/*
- * `mayfly sendmail`: sendmail(8) for programs without SMTP, such as PHP's mail(). A separate bundle, because
- * loading the rest of the program takes longer than sending a mail.
- */
+// `mayfly sendmail`: sendmail(8) for programs without SMTP, such as PHP's mail(). A separate bundle, because
+// loading the rest of the program takes longer than sending a mail.
 
 /** Exit codes of sysexits(3). */
 const EXIT = { ok: 0, usage: 64, noUser: 67, unavailable: 69, tempFail: 75 };
@@ -67,10 +65,7 @@ const addressesIn = (list: string): string[] =>
 
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
 
-/**
- * Finds the envelope of a mail, adds missing header fields and removes Bcc.
- * @param user name of the sender's account on this machine
- */
+/** Finds the envelope, adds missing header fields and removes Bcc. @param user the sender's account on this machine */
 function prepare(input: Buffer, options: Options, user: string, now: number): Envelope {
   let text = input.toString('latin1').replace(/^From [^\n]*\n/, '');
   if (options.endsAtDot) text = text.replace(/(^|\n)\.\r?(?:\n[\s\S]*)?$/, '$1');

@@ -92,12 +92,7 @@ export class ConfigError extends Error {
 }
 
 /** Reads a variable, or the file that `NAME_FILE` names. @returns undefined if invalid; `problems` has the reason */
-function readSetting<K extends Key>(
-  key: K,
-  env: Environment,
-  problems: string[],
-  fallback = '',
-): Config[K] | undefined {
+function readSetting<K extends Key>(key: K, env: Environment, problems: string[], fallback = '') {
   const name = variableOf(key);
   const setting: Setting = SETTINGS[key];
   const direct = givenText(name, env);
@@ -164,11 +159,7 @@ export function readCertificate(env: Environment) {
   return certificateOf({ smtpTlsCert, smtpTlsKey });
 }
 
-/**
- * Ignores unknown names; see {@link unusedVariables}.
- * @param defaults by variable name, such as {@link DEV_DEFAULTS}; they replace those of {@link SETTINGS}
- * @throws ConfigError that lists every problem
- */
+/** @param defaults by variable name; they replace those of {@link SETTINGS} @throws ConfigError that lists every problem */
 export function parseConfig(env: Environment, defaults: Readonly<Record<string, string>> = {}): Config {
   const problems: string[] = [];
   const fallbackOf = (key: Key) => defaults[variableOf(key)] ?? (SETTINGS[key] as Setting).fallback;

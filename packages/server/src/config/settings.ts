@@ -112,7 +112,6 @@ const postgresUrl = requiring((text) => {
   return /^postgres(ql)?:$/.test(protocol) && hostname !== '';
 });
 
-/** @returns the URL without a trailing slash */
 function baseUrl(text: string): string | undefined {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) return undefined;
@@ -375,10 +374,7 @@ export const SETTINGS = {
 export const variableOf = (key: keyof typeof SETTINGS): string =>
   `MAYFLY_${key.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`;
 
-/**
- * Defaults of `mayfly dev`, by variable name. They allow the development key and webhooks to this machine, keep the
- * terminal quiet, and let the SMTP server accept bare line feeds, any credentials and any recipient.
- */
+/** Defaults of `mayfly dev`, by variable name; they replace those of {@link SETTINGS}. */
 export const DEV_DEFAULTS: Readonly<Record<string, string>> = {
   MAYFLY_METRICS_PORT: '8026',
   MAYFLY_DEV_KEY: 'on',

@@ -77,7 +77,6 @@ export class ByteBudget {
     this.#serveWaiting();
   }
 
-  /** Safe to call twice. */
   close(share: Share): void {
     if (!this.#shares.delete(share)) return;
     if (share === this.#owner) this.#owner = undefined;
@@ -237,14 +236,8 @@ const tooSlow = (): AppError =>
     { retryAfterSeconds: 30 },
   );
 
-/**
- * Reads a message. On failure the stream is not destroyed, so that a response can be sent.
- * @throws AppError `message_too_large`; `unavailable` if it arrives too slowly while others wait for memory
- */
-export async function readMessage(
-  stream: Readable,
-  options: Omit<IncomingMailOptions, 'revoke'>,
-): Promise<IncomingMail> {
+/** Leaves the stream open on failure, for a response. @throws AppError `message_too_large`, `unavailable` if too slow */
+export async function readMessage(stream: Readable, options: Omit<IncomingMailOptions, 'revoke'>) {
   const stopped = Promise.withResolvers<never>();
   // Prevents an unhandled rejection when nothing awaits it.
   stopped.promise.catch(() => undefined);

@@ -35,7 +35,6 @@ interface InjectionDeps {
 export const emptyMessage = (): AppError =>
   new AppError('malformed_message', 'The body is empty. Send the message, header and body, as its bytes.');
 
-/** Reads a message, and holds its memory until `store` has settled. */
 async function readAndStore<T>(
   { budget, clock }: InjectionDeps,
   { stream, remoteAddress }: Incoming,
@@ -55,15 +54,8 @@ async function readAndStore<T>(
   }
 }
 
-/**
- * @returns the message id
- * @throws AppError as {@link Receiver.accept}; `malformed_message` if empty, `unavailable` if it arrives too slowly
- */
-export async function inject(
-  deps: InjectionDeps,
-  inbox: CaptureTarget,
-  message: InjectedMessage,
-): Promise<string> {
+/** @throws AppError as {@link Receiver.accept}; `malformed_message` if empty, `unavailable` if it arrives too slowly */
+export async function inject(deps: InjectionDeps, inbox: CaptureTarget, message: InjectedMessage) {
   const { mailFrom, rcptTo, remoteAddress, requestId } = message;
   const recipient = await deps.receiver.accept(rcptTo, 0, inbox);
   const envelope = { mailFrom, helo: '', remoteAddress, tls: false };

@@ -82,7 +82,6 @@ export function mailroomOf(served: Served): Mailroom {
 
 const refOf = (provider: string, providerId: string): string => JSON.stringify([provider, providerId]);
 
-/** The operations on stored items, such as templates and idempotency keys. */
 function itemsOf(served: Served): Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'keepFirst'> {
   const { store, clock, provider, accountId, target, mayKeep } = served;
   const items = store.providerItems;

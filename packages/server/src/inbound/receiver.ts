@@ -50,9 +50,8 @@ export interface ReceivedMail {
   envelope: MailEnvelope;
   recipients: Recipient[];
   /**
-   * The message after dots are unstuffed. If TRACE_HEADROOM_BYTES are free in front, the Received line is
-   * written there. Do not change the bytes until the delivery settles. A resizable buffer is transferred to
-   * another thread, so do not read it afterwards.
+   * The message without stuffed dots. If TRACE_HEADROOM_BYTES are free in front, the Received line is written there.
+   * Do not use the bytes afterwards: a resizable buffer is transferred to another thread.
    */
   received: Uint8Array;
   /** Data for the Received line; null adds none, for example to an imported message. */
@@ -123,9 +122,8 @@ export class Receiver {
   }
 
   /**
-   * Stores a message for all recipients that are still live. If one inbox is full, no recipient gets it.
-   * @returns the message ids, at least one, when the message is durable
-   * @throws AppError `message_too_large`, `inbox_full`, `unavailable`, `unknown_recipient` if none is left
+   * Stores a message for all live recipients, or for none if an inbox is full. @returns its ids when it is durable
+   * @throws AppError `message_too_large`, `inbox_full`, `unavailable`, `unknown_recipient` if no recipient is live
    */
   async deliver({ recipients, received, envelope, trace, trail, outgoing }: ReceivedMail): Promise<string[]> {
     for (const { maxMessageBytes } of recipients)
@@ -185,9 +183,8 @@ export class Receiver {
   }
 
   /**
-   * Stores a refusal (or {@link capturedMail}) later, so that no reply waits for the disk. Refusals for
-   * foreign domains are stored only if the domain belongs to an account or resembles a shared domain.
-   * @param refusal its `address` is the path of RCPT, or NO_RECIPIENT
+   * Stores a refusal later, so that no reply waits for the disk; for a foreign domain only if it belongs to an
+   * account or resembles a shared domain. @param refusal `address`: the path of RCPT, or {@link NO_RECIPIENT}
    */
   refused(refusal: Refusal): void {
     if (refusal.address === NO_RECIPIENT) this.#refusals.offer(refusal);
@@ -216,7 +213,6 @@ export class Receiver {
     return this.#replyTimes.get(messageId) ?? null;
   }
 
-  /** Resolves when all deliveries and writes in progress are complete. */
   async settled(): Promise<void> {
     while (this.#deliveries.size > 0) await Promise.allSettled(this.#deliveries);
     await this.refusalsWritten();
@@ -285,9 +281,8 @@ export class Receiver {
   }
 
   /**
-   * Reads the live inbox for an address: the inbox with this address, else the catch-all inbox of the domain,
-   * else the sink, which takes all other mail. An account's domain has only inboxes of that account. An
-   * address in quarantine has no inbox.
+   * Reads the live inbox for an address: the one with this address, else the catch-all inbox of the domain, else
+   * the sink. An account's domain has only inboxes of that account. An address in quarantine has no inbox.
    */
   async #chooseInbox(address: string): Promise<AddressedInbox | undefined> {
     const { store, clock, sink } = this.#deps;
@@ -355,13 +350,12 @@ const inboxFull = (): AppError =>
 /** A HELO name may contain anything; in a header it must not end the line or open a comment. */
 const UNSAFE_IN_TRACE = /[^A-Za-z0-9.:_[\]-]/g;
 
-/** The trace header (RFC 5321 section 4.4), with CRLF. Names no recipient, to keep Bcc recipients hidden. */
+/** The trace header (RFC 5321 section 4.4, RFC 3848), with CRLF. Names no recipient, to keep Bcc recipients hidden. */
 export function receivedLine(hostname: string, trace: Trace, envelope: MailEnvelope, now: number): string {
   const helo = envelope.helo.replace(UNSAFE_IN_TRACE, '?') || 'unknown';
   const peer = envelope.remoteAddress.includes(':')
     ? `IPv6:${envelope.remoteAddress}`
     : envelope.remoteAddress;
-  // Protocol names of RFC 3848.
   const smtp = `ESMTP${envelope.tls ? 'S' : ''}${trace.authenticated ? 'A' : ''}`;
   const protocol = trace.protocol === 'SMTP' ? smtp : trace.protocol;
   return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${trace.id};\r\n\t${formatDate(now)}\r\n`;

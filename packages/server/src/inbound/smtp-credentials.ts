@@ -21,10 +21,7 @@ export type CaptureTarget = Pick<InboxRecord, 'id' | 'accountId' | 'address'>;
 type CredentialStore = Pick<Store, 'inboxes' | 'keys'>;
 export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<CaptureTarget | undefined>;
 
-/**
- * Looks up credentials by their hash, so timing reveals no secret. An API key of scope `read` is enough.
- * @returns undefined for all wrong credentials, whatever the reason @throws AppError `unavailable`
- */
+/** Looks up the hash, so that timing reveals no secret. The scope `read` is enough. @throws AppError `unavailable` */
 export async function findCaptureTarget(
   { store, clock }: { store: CredentialStore; clock: Clock },
   { authorizeAs, username, password }: SmtpCredentials,
@@ -42,12 +39,7 @@ export async function findCaptureTarget(
   return inbox && isNamed && inbox.expiresAt > now ? inbox : undefined;
 }
 
-async function findByKey(
-  store: CredentialStore,
-  hash: string,
-  name: string,
-  now: number,
-): Promise<InboxRecord | undefined> {
+async function findByKey(store: CredentialStore, hash: string, name: string, now: number) {
   const key = await store.keys.findByHash(hash, now);
   const isAddress = name.includes('@');
   const id = key && isAddress ? (await store.inboxes.findTakers(name, now)).ofAddress?.inboxId : name;

@@ -13,11 +13,7 @@ export const PERMANENT_UNTIL = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 export const SINK_MESSAGES = 10_000;
 export const IDEMPOTENCY_MS = DAY_MS;
 
-/**
- * The mail that an inbox receives.
- * - `catch-all`: to every local part of its domain that no other inbox has
- * - `sink`: to every address that no other inbox receives mail for; the store has at most one sink
- */
+/** `catch-all` gets mail to all addresses of its domain that have no inbox; `sink` (at most one) the mail left over. */
 export type InboxKind = 'address' | 'catch-all' | 'sink';
 
 export interface NewInbox {

@@ -13,11 +13,9 @@ import {
 } from '../database/sql.ts';
 import type { Page } from '../http/request/inputs.ts';
 
-/*
- * The queue of scheduled mail, events, reports and replies. A row with `due_at` is pending; a claim sets a
- * lease. The transaction that stores a mail in an inbox also completes its row (messages/sql/adding.ts), so
- * each mail arrives exactly once. Requests to other programs are sent at least once, always with the same id.
- */
+// The queue of scheduled mail, events, reports and replies. A row with `due_at` is pending; a claim sets a
+// lease. The transaction that stores a mail in an inbox also completes its row (messages/sql/adding.ts), so
+// each mail arrives exactly once. Requests to other programs are sent at least once, always with the same id.
 
 const MAX_PENDING = 1_000;
 /** A claim takes at most this many inboxes, and this many rows of each inbox. */

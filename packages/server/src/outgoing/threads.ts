@@ -21,10 +21,7 @@ const received = ({ id, receivedAt, summary, content }: FullMessageRecord): Mail
 });
 
 /** Groups mails that share an id in References or In-Reply-To, and then those with the same subject. */
-export function threadsOf(
-  messages: readonly FullMessageRecord[],
-  outgoing: readonly OutgoingRecord[],
-): { subject: string; entries: Omit<Mail, 'ids'>[] }[] {
+export function threadsOf(messages: readonly FullMessageRecord[], outgoing: readonly OutgoingRecord[]) {
   const mails = messages.map(received);
   const idsOf = new Map(mails.map(({ id, ids }) => [id, ids]));
   for (const { id, kind, messageId, createdAt, details } of outgoing) {

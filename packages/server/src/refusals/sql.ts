@@ -153,14 +153,11 @@ export const refusals = {
     ),
   ),
 
-  /**
-   * Refusals, newest first, for domains and addresses of the account, including addresses in quarantine. The
-   * only account of a server also gets those for all other addresses. Excludes refusals without a recipient.
-   */
+  /** Refusals with a recipient on a domain or address of the account, also in quarantine, newest first. */
   listByAccount: search((db, accountId: string, page: Page & { address?: string }, now: number) => {
     const { after, address, limit } = page;
     const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
-    // With several accounts, it is unknown which one mistyped an address that no account has.
+    // The only account also gets refusals of unknown addresses. Of several, it is unknown which one mistyped them.
     return list(
       db,
       sql`r.at > ${since(after, now)} and r.domain <> '' ${ofAddress}

@@ -18,7 +18,6 @@ import { type Chore, FREEING, inSequence, removeSome } from './sweep.ts';
 
 const INBOXES_PER_STEP = 20;
 
-/** Makes live inboxes unreadable, quarantines their addresses and ends their webhooks. @returns their ids */
 async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: number): Promise<string[]> {
   const live = await tx.all<{ id: string; address: string }>(
     sql`select id, address from inboxes
@@ -133,17 +132,13 @@ async function removeAccount(tx: Tx, accountId: string): Promise<void> {
 /** Rows per transaction. It takes one or two milliseconds, during which other writes wait. */
 const ROWS_PER_STEP = 100;
 
-async function inSteps(
-  transaction: Transaction,
-  step: (tx: Tx, limit: number) => Promise<number>,
-): Promise<void> {
+async function inSteps(transaction: Transaction, step: (tx: Tx, limit: number) => Promise<number>) {
   while ((await transaction((tx) => step(tx, ROWS_PER_STEP), 'step')) >= ROWS_PER_STEP);
 }
 
 /**
  * Deletes an account and its data, except counts of usage, quarantines and refusals. The first transaction
- * prevents new data. If a call fails, the next call continues the deletion.
- * @returns `last` for the only account, which is not deleted
+ * prevents new data. If a call fails, the next one continues. @returns `last` for the only account, which is kept
  */
 export const deleteAccount = steps(
   { mayUseReserve: true },

@@ -55,10 +55,9 @@ export const removeSome = (
 };
 
 /**
- * Marks expired inboxes as `freed`, because a late extension must not revive an inbox without messages. Their
- * messages are deleted by {@link freeEmptied} in another transaction, to prevent deadlocks: this one locks
- * deliveries first, but storing a parsed mail locks its source before its deliveries.
- * @returns 0 if there is none; otherwise `limit`
+ * Marks expired inboxes as `freed`, so that no late extension revives an inbox without messages. {@link freeEmptied}
+ * deletes their messages in another transaction, to prevent deadlocks: this one locks deliveries first, but storing
+ * a parsed mail locks its source before its deliveries. @returns 0 if there is none; otherwise `limit`
  */
 const endInboxes: Chore = async (tx, limit, now) => {
   const most = Math.ceil(limit / ROWS_PER_INBOX);
@@ -188,7 +187,6 @@ interface SweeperDeps {
   log: Logger;
 }
 
-/** Deletes expired and deleted data until `signal` aborts. */
 export async function sweepUntil(signal: AbortSignal, { upkeep, clock, log }: SweeperDeps): Promise<void> {
   let isFailing = false;
   while (!signal.aborted) {

@@ -110,7 +110,6 @@ const BY_ERROR: Partial<Record<ErrorCode, Reply>> = {
   outcome_unknown: REPLIES.tryLater,
 };
 
-/** @returns undefined for an unknown error, which is a defect */
 export const replyForError = (error: unknown): Reply | undefined =>
   error instanceof AppError ? BY_ERROR[error.code] : undefined;
 
@@ -205,10 +204,7 @@ export const MECHANISMS = [...CHALLENGES.keys()].join(' ');
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** Runs AUTH (RFC 4954 section 4). @param ask sends a challenge; resolves with undefined if the exchange must end */
-export async function readCredentials(
-  line: string,
-  ask: (challenge: Reply) => Promise<string | undefined>,
-): Promise<SmtpCredentials | Reply | undefined> {
+export async function readCredentials(line: string, ask: (challenge: Reply) => Promise<string | undefined>) {
   const [, mechanism = '', initial, ...more] = line.trimEnd().split(/ +/);
   if (mechanism === '' || more.length > 0) return REPLIES.authSyntax;
   const challenges = CHALLENGES.get(mechanism.toUpperCase());

@@ -176,7 +176,6 @@ export class SessionReports {
     const shown = reply ? replyLine(reply) : '';
     if (given) log.info({ ...line, reply: shown }, 'A message was refused');
     else log.info(line, 'The connection ended before the end of a message');
-    // An applied fault rule has been stored already.
     if (!isFault) this.missed(message, shown, given === null);
   }
 

@@ -407,12 +407,8 @@ export class Session {
     const { recipients, postmasters } = transaction;
     const largest = Math.max(...recipients.map((recipient) => recipient.maxMessageBytes));
     const maxBytes = postmasters > 0 ? maxMessageBytes : Math.min(largest, maxMessageBytes);
-    const { maxDrainedBytes } = limits;
-    const reader = new DataReader(
-      { maxBytes, maxDrainedBytes },
-      config.smtpBareLineEndings,
-      this.#lines.crlf,
-    );
+    const sizes = { maxBytes, maxDrainedBytes: limits.maxDrainedBytes };
+    const reader = new DataReader(sizes, config.smtpBareLineEndings, this.#lines.crlf);
     const revoke = () => this.close(REPLIES.slowerThanOthersNeed);
     const mail = new IncomingMail({ budget, source: this.#transport.source, maxBytes, revoke });
     const message = { ...transaction, begunAt: clock.monotonic(), reader, mail };
@@ -503,11 +499,7 @@ export class Session {
   }
 
   /** Applies the next fault rule of each inbox, in RCPT order, until one rule replies to all recipients. */
-  async #findFault(
-    at: FaultPoint,
-    recipients: readonly Recipient[],
-    { envelope }: Transaction,
-  ): Promise<{ delayMs: number; given?: Outcome }> {
+  async #findFault(at: FaultPoint, recipients: readonly Recipient[], { envelope }: Transaction) {
     const { receiver, log } = this.#context;
     const asked = new Set<string>();
     let delayMs = 0;

@@ -60,9 +60,8 @@ async function addDays(tx: Tx, reports: UsageReport[]): Promise<void> {
 
 export const usage = {
   /**
-   * Leases up to `want` requests. One conditional statement ensures that all nodes together never get more
-   * than `limit` (null: no limit). Leased requests count as used until {@link usage.report} returns them.
-   * @returns `taken`: requests of the month that are used or leased, including this lease
+   * Leases up to `want` requests, in one statement, so that all nodes together never get more than `limit` (null: no
+   * limit). Leased requests count as used until reported. @returns `taken`: requests used or leased in the month
    */
   lease: write(
     { mayUseReserve: true, keepsInboxes: true },

@@ -61,7 +61,6 @@ async function printRefused({ mayfly, clock, signal, print }: MailLinesDeps): Pr
   }
 }
 
-/** Prints a line for each mail that the account receives or that SMTP rejects, until the signal aborts. */
 export async function printMails(deps: MailLinesDeps): Promise<void> {
   try {
     await Promise.all([printReceived(deps), printRefused(deps)]);

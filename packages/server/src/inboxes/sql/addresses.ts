@@ -78,11 +78,7 @@ export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>
 }
 
 /** Starts the quarantine of addresses of deleted inboxes. A deleted sink can be replaced at once. */
-export async function vacateAddresses(
-  tx: Tx,
-  inboxes: readonly { id: string; address: string }[],
-  now: number,
-): Promise<void> {
+export async function vacateAddresses(tx: Tx, inboxes: { id: string; address: string }[], now: number) {
   if (inboxes.length === 0) return;
   const ids = inboxes.map(({ id }) => id);
   await tx.run(sql`delete from addresses where address = ${EVERYTHING} and inbox_id ${anyOf(ids)}`);
@@ -94,7 +90,6 @@ export async function vacateAddresses(
 }
 
 export const addresses = {
-  /** Reserves an address for the account. @returns false if it is taken or another account has reserved it */
   hold: write((tx, accountId: string, address: string, until: number, now: number) =>
     occupy(tx, { address, accountId, inboxId: null, busyUntil: 0, until }, now),
   ),

@@ -90,11 +90,7 @@ async function insertInbox(tx: Tx, accountId: string, { tokenHash, replayUntil, 
 }
 
 export const changing = {
-  /**
-   * Creates a live inbox with its webhook and the messages of its import.
-   * @throws AppError `address_taken`, `limit_reached` at `maxLiveInboxes` or `webhook.maxWebhooks`;
-   *   `idempotency_key_reused` if the key was used with another body
-   */
+  /** @throws AppError `address_taken`, `limit_reached` (inboxes or webhooks), `idempotency_key_reused` */
   create: write(
     async (
       tx,
@@ -125,10 +121,7 @@ export const changing = {
     },
   ),
 
-  /**
-   * Sets a live inbox's expiry, at most `maxExpiresAt`. An expiry of `now` also sets `maxExpiresAt`, so that
-   * no later call extends the inbox, even if its `now` is earlier. @returns undefined for an ended inbox
-   */
+  /** Sets a live inbox's expiry, at most `maxExpiresAt`. @returns undefined for an ended inbox */
   setExpiry: write(
     { mayUseReserve: true },
     async (
@@ -148,7 +141,7 @@ export const changing = {
       // Since `now` was read, the inbox may have ended, and a new one may have taken its address.
       if (!(await moveAddressEnd(tx, { inboxId, address, expiresAt: end }))) return undefined;
       await moveWebhookEnds(tx, accountId, [inboxId], end);
-      // An extension that began before this call ended the inbox must not revive it.
+      // No call may extend an inbox that this call ends, even if its `now` is earlier.
       const maximum = expiresAt <= now ? expiresAt : maxExpiresAt;
       const row = await tx.first<InboxRow>(
         sql`update inboxes set ttl_minutes = ${ttlMinutes}, expires_at = ${end}, max_expires_at = ${maximum},
