@@ -29,7 +29,7 @@ import { Authenticator } from './reading/sender-checks/authenticator.ts';
 import { createReplays } from './recordings/replay.ts';
 import { sweepUntil } from './retention/sweep.ts';
 import type { Certificate, KeyPair } from './smtp/tls.ts';
-import type { ReadSources, Store } from './store.ts';
+import type { ReadSources } from './store.ts';
 import { UsageMeter } from './usage/usage-meter.ts';
 import { VERSION } from './version.ts';
 import { createWaitLog } from './waits/wait-log.ts';
@@ -63,10 +63,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
   const certificates: Certificate[] = [];
 
   return {
-    /**
-     * @param onFirstKey receives the key of the first account when it is generated. Only its hash is stored
-     * @throws Error with advice if a part does not start; the parts that have started are then closed
-     */
+    /** @param onFirstKey receives the first API key; only its hash is stored @throws Error with advice */
     async start(onFirstKey?: OnFirstKey): Promise<RunningApp> {
       try {
         return await startParts({ config, overrides, clock, log, opened, certificates }, onFirstKey);
@@ -202,11 +199,7 @@ function webhookGuard({ config, overrides }: Given) {
   return { allow, resolve, namesAddresses: config.signupPlan === null };
 }
 
-async function openStore(
-  { config, overrides, clock, log }: Given,
-  events: EventBus,
-  read: ReadSources,
-): Promise<Store> {
+async function openStore({ config, overrides, clock, log }: Given, events: EventBus, read: ReadSources) {
   const onCrash = (err: Error) =>
     log.error({ err }, 'A thread of the database ended unexpectedly; its next call starts it again');
   if (config.databaseUrl === null) {

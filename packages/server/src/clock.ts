@@ -28,10 +28,7 @@ export function monthAround(time: number): { start: number; end: number } {
 /** Results of the store are cached for this long. This delays the effect of changes by other processes. */
 export const CACHE_TTL_MS = 500;
 
-/**
- * The wall clock (`now`) is for stored and displayed data; it jumps when it is corrected. Deadlines, caches, rate
- * limits and leases of this process use `monotonic`. Pure functions take times as arguments.
- */
+/** `now` jumps when the clock is corrected, so deadlines, caches, rate limits and leases use `monotonic`. */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;

@@ -18,11 +18,7 @@ interface Limits {
 /** At most this share of `maxConnections` can be exempt from being counted. */
 const EXEMPT_SHARE = 0.5;
 
-/**
- * Limits open connections, in total and per client. Above a limit, a new connection replaces an idle one: of the same
- * client, or, for the total limit, of the client with the most connections. An unused connection is replaced first,
- * then the least recently used one, so a client that floods the server replaces only its own connections.
- */
+/** Above a limit, a new connection replaces an idle one of the same client; above the total, one of the largest client. */
 export class ConnectionLimiter<C extends LimitedConnection> {
   readonly #limits: Limits;
   /** Connections of each client, the least recently used first. */

@@ -1,10 +1,7 @@
 import type { Problem, ProblemField } from '@mayfly/client/contract';
 import { quoted, withoutCredentials } from './text/nearest.ts';
 
-/**
- * `http/response/problems.ts` and `smtp/protocol.ts` convert these codes to responses. Clients get `unavailable`
- * for `outcome_unknown`: the write may have taken effect (see `Store`).
- */
+/** Clients get `unavailable` for `outcome_unknown`: the write may have taken effect (see `Store`). */
 export type ErrorCode = Problem['code'] | 'outcome_unknown';
 
 /** All details may be shown to the client. */

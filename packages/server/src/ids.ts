@@ -28,11 +28,9 @@ function timePart(time: number): string {
   return base32(time, TIME_LETTERS);
 }
 
-/**
- * Makes an id such as `msg_01jd…`: time and 80 random bits in base 32, as in a ULID. Ids of one kind sort by time.
- * The random bits come from a UUID, because Node buffers random bytes for UUIDs. @param now epoch milliseconds
- */
+/** Makes an id such as `msg_01jd…`: a time and 80 random bits, as in a ULID. @param now epoch milliseconds */
 export function newId(prefix: IdPrefix, now: number): string {
+  // Node buffers random bytes for UUIDs.
   const uuid = randomUUID();
   const first = Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 11), 16);
   const second = Number.parseInt(uuid.slice(24, 34), 16);

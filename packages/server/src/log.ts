@@ -8,13 +8,10 @@ export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', '
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Reports the first error at once, then at most one a minute, with the number of errors since the last report. */
-export function oncePerMinute(
-  clock: Pick<Clock, 'monotonic'>,
-  write: (error: Error, count: number) => void,
-): (error: Error) => void {
+export function oncePerMinute(clock: Pick<Clock, 'monotonic'>, write: (error: Error, count: number) => void) {
   let next = Number.NEGATIVE_INFINITY;
   let count = 0;
-  return (error) => {
+  return (error: Error) => {
     count++;
     if (clock.monotonic() < next) return;
     next = clock.monotonic() + MINUTE_MS;

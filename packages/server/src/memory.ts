@@ -46,10 +46,7 @@ export function freeRead({ buffer, byteLength }: Uint8Array): void {
 /** Bytes to copy in one turn of the event loop. To copy them takes a third of a millisecond. */
 const COPIED_PER_TURN = 1024 * 1024;
 
-/**
- * Copies large bytes for {@link buffersToGive}. The copy is not resizable, which makes access by byte twice as fast.
- * @param isNeeded checked in each turn; if false, the result is empty
- */
+/** The copy is not resizable: access by byte is twice as fast. @param isNeeded if false, the result is empty */
 export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
   const copy = new Uint8Array(bytes.length);
   for (let at = 0; at < copy.length; at += COPIED_PER_TURN) {

@@ -1,7 +1,6 @@
 import { messageOf } from '../errors.ts';
 import { tablesOf } from './schema.ts';
-import type { Tx } from './sql.ts';
-import { type Engine, sql } from './sql.ts';
+import { type Engine, sql, type Tx } from './sql.ts';
 
 /** A change of the tables since schema 1. Released migrations are never changed. */
 export interface Migration {

@@ -1,8 +1,7 @@
 import { constant, type Engine, perEngine, type Sql, sql } from './sql.ts';
 
-// Ids are text created by the server, times are epoch milliseconds, and booleans are 0 and 1. Text from
-// clients is stored as JSON text, whose escapes preserve characters that an engine would reject or change
-// (NUL on PostgreSQL, lone surrogates on both).
+// Times are epoch milliseconds, booleans are 0 and 1. Text from clients is stored as JSON text, whose escapes
+// preserve characters that an engine would reject or change: NUL on PostgreSQL, lone surrogates on both.
 
 /** 64 bits: PostgreSQL's `integer` has 32, too few for epoch milliseconds. */
 const INT = perEngine({ sqlite: 'integer', postgres: 'bigint' });
@@ -206,8 +205,7 @@ const MESSAGES = [
     account_seq ${INT} primary key,
     last ${INT} not null -- the largest account_order so far
   )`,
-  // The part of a mail that all its inboxes share. SQLite reads a row up to the last selected column, so
-  // small columns come first.
+  // What all inboxes of a mail share. Small columns first: SQLite reads a row up to the last selected column.
   sql`create table sources (
     seq ${NEW_NUMBER},
     size ${INT} not null, -- bytes of the whole raw source
@@ -285,8 +283,7 @@ const WEBHOOKS = [
   sql`create index webhooks_of_inbox on webhooks (account_id, inbox_id)`,
   sql`create index webhooks_by_end on webhooks (ends_at)`,
   sql`create index webhooks_due on webhooks (prompt, next_at) where next_at is not null`,
-  // Webhooks with new deliveries that no node has claimed yet. Storing mail only inserts rows here, so it
-  // never waits for the lock of a webhook's row.
+  // Webhooks with unclaimed deliveries. Storing mail only inserts rows here and never locks a webhook's row.
   sql`create table wakes (
     seq ${ROW_NUMBER},
     webhook_id ${ID} not null

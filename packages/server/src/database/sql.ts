@@ -214,10 +214,7 @@ export interface Kit {
   close(): Promise<void>;
 }
 
-/**
- * `read` (short) runs on the main thread, `search` (long) on the search thread. On SQLite the others run on
- * the writer thread: a `write` shares a transaction with waiting calls, `steps` uses several.
- */
+/** `read` (short) runs on the main thread, `search` (long) on its own. `steps` uses several transactions. */
 type Kind = 'read' | 'search' | 'write' | 'steps';
 
 export const isReading = (kind: Kind): boolean => kind === 'read' || kind === 'search';

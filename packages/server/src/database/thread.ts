@@ -40,14 +40,6 @@ function sendError(error: unknown): SentError {
 const receiveError = ({ code, message, details, stack }: SentError): Error =>
   code === undefined ? Object.assign(new Error(message), { stack }) : new AppError(code, message, details);
 
-export interface ThreadClient {
-  open(): Promise<void>;
-  /** If the thread dies, writes reject with `outcome_unknown`, and reads with `unavailable`. */
-  call(path: string, args: readonly unknown[]): Promise<unknown>;
-  /** Finishes the running calls first. Later calls throw `unavailable`. */
-  close(): Promise<void>;
-}
-
 interface Instance {
   worker: Worker;
   calls: Map<number, { path: string; resolve(value: unknown): void; reject(error: Error): void }>;
@@ -91,7 +83,7 @@ function startInstance(worker: Worker, onExit: (crash: Error | undefined) => voi
 }
 
 /** The thread starts at `open` or at the first call. If it dies, the next call starts a new thread. */
-export function databaseThread(start: () => Worker, onCrash: (error: Error) => void): ThreadClient {
+export function databaseThread(start: () => Worker, onCrash: (error: Error) => void) {
   let instance: Instance | undefined;
   let closing: Promise<void> | undefined;
   let lastId = 0;
@@ -106,15 +98,16 @@ export function databaseThread(start: () => Worker, onCrash: (error: Error) => v
 
   return {
     open: () => running().ready,
-    async call(path, args) {
+    /** If the thread dies, writes reject with `outcome_unknown`, and reads with `unavailable`. */
+    async call(path: string, args: readonly unknown[]): Promise<unknown> {
       if (closing) throw unavailable('closed');
       const { worker, calls } = running();
       const call: Call = { id: ++lastId, path, args };
-      // The thread receives the call when its database is open.
       worker.postMessage(call satisfies ToThread, memoryGiven(call));
       return new Promise((resolve, reject) => calls.set(call.id, { path, resolve, reject }));
     },
-    close() {
+    /** Finishes the running calls first. Later calls throw `unavailable`. */
+    close(): Promise<void> {
       instance?.worker.postMessage('close' satisfies ToThread);
       closing ??= instance?.exited ?? Promise.resolve();
       return closing;

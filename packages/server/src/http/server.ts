@@ -164,10 +164,7 @@ function createFastify(listener: Listener, deps: HttpDeps, answerCors: AnswerCor
 
 type Exchange = [IncomingMessage, ServerResponse];
 
-/**
- * Processes pipelined requests (RFC 9112 section 9.3.2) one after the other. The next request starts when the kernel
- * has accepted the previous response, so a client that reads nothing costs the memory of one response.
- */
+/** Processes pipelined requests (RFC 9112 section 9.3.2) one by one, so that unread responses do not add up. */
 class HttpConnection implements LimitedConnection {
   readonly source: string;
   readonly socket: Socket;
@@ -241,11 +238,8 @@ const MAX_REQUESTS = 500;
 /** A chunk of a body takes an eighth of the CPU time of a request. */
 const REQUESTS_PER_CHUNK = 1 / 8;
 
-/**
- * Limits how many requests of one client address are parsed in one turn of the event loop: Node reads 64 KiB of every
- * readable connection, up to 3,600 requests. Above the limit, the connections of the address are paused for at least
- * the duration of the turn. Meanwhile Node can accept connections of other addresses: it accepts one per turn.
- */
+// Node reads 64 KiB of every readable connection in one turn, up to 3,600 requests, and then accepts one connection.
+// Above the limit, connections of an address are paused for at least the turn, so that others are accepted meanwhile.
 function createTurnLimit(limiter: ConnectionLimiter<HttpConnection>, clock: Clock) {
   const parsed = new Map<string, number>();
   const paused = new Map<string, HttpConnection[]>();

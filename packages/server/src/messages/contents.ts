@@ -84,10 +84,7 @@ const PADDING = 0x3d;
 const GROUP = 4;
 
 /** Decodes base64 piece by piece, and frees each piece at once: the garbage collector would be too late. */
-export async function* decodedBase64(
-  pieces: AsyncIterable<Uint8Array>,
-  itsTurn: () => Promise<void>,
-): AsyncGenerator<Buffer> {
+export async function* decodedBase64(pieces: AsyncIterable<Uint8Array>, itsTurn: () => Promise<void>) {
   let rest: Uint8Array = new Uint8Array();
   for await (const piece of pieces) {
     await itsTurn();
@@ -140,10 +137,7 @@ function partOf({ index }: FullMessageRecord, id: string): IndexedPart {
   return part;
 }
 
-/**
- * Parses the raw source of a message to get what is not stored. An abort rejects with the reason of `signal`.
- * @throws AppError `not_found` for the message or attachment; `unavailable` if the worker was terminated
- */
+/** Parses sources to get what is not stored. @throws AppError `not_found`, `unavailable`; an abort's reason */
 export class Contents {
   readonly #deps: RawDeps & { parsing: Pick<Parsing, 'run'> };
   readonly #decodeInTurn = createSlots(MAX_DECODINGS);

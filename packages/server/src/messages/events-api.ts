@@ -15,8 +15,7 @@ import { STREAM_QUIET_MS, STREAM_RETRY_MS, STREAM_STALLED_MS } from '../http/lim
 import { events } from '../http/openapi/responses.ts';
 import { toAppError } from '../http/response/problems.ts';
 import { routesOf } from '../http/route.ts';
-import type { InboxRecord } from '../inboxes/records.ts';
-import { liveInbox } from '../inboxes/records.ts';
+import { type InboxRecord, liveInbox } from '../inboxes/records.ts';
 import { accountCursorAt, cursorAt, timeOfSince } from './cursor.ts';
 import { type ChangeSource, type HeldDeps, readUntil } from './held.ts';
 import { toSummary } from './json.ts';

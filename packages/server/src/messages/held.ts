@@ -7,8 +7,6 @@ import { RecipientLines } from '../mail/matching/similar-addresses.ts';
 import { createSharing, type Store } from '../store.ts';
 import type { CheckRange, OpenRange } from './records.ts';
 
-type Slots = ReturnType<typeof createSlots>;
-
 /** Limits concurrency. One account gets at most `slots - 1`; accounts with queued work take turns. */
 export function createSlots(slots: number) {
   const running = new Map<string, number>();
@@ -57,11 +55,6 @@ const MAX_SHARED_ROWS = 60;
 const MAX_SEARCHES = 3;
 /** Held requests that resume in one turn of the event loop. Each takes 50 to 150 µs. */
 const WAKES_PER_TURN = 5;
-
-interface WaitDeps {
-  clock: Clock;
-  wakes: Slots;
-}
 
 export type HeldDeps = ReturnType<typeof createHeldDeps>;
 
@@ -134,12 +127,9 @@ interface ReadResult<T> {
   until: number;
 }
 
-/**
- * Reads now and after each change. Ends when the result is final, `waitMs` are over or `signal` aborts.
- * @param read called at least once, with the wall-clock time and whether it is the last call
- */
+/** Reads now and after each change, until the result is final, `waitMs` are over or `signal` aborts. */
 export async function readUntil<T>(
-  deps: WaitDeps & { source: ChangeSource; signal: AbortSignal },
+  deps: Pick<HeldDeps, 'clock' | 'wakes'> & { source: ChangeSource; signal: AbortSignal },
   waitMs: number,
   read: (now: number, isLast: boolean) => Promise<ReadResult<T>>,
 ): Promise<T> {

@@ -8,10 +8,11 @@ import {
   MessageQuery,
 } from '@mayfly/client/contract';
 import { SECOND_MS } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import type { AppError } from '../errors.ts';
 import { callersInbox, keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
+import { invalidField } from '../http/request/invalid-fields.ts';
 import { contentTag, sendJson } from '../http/response/etag.ts';
 import { routesOf } from '../http/route.ts';
 import { type Condition, conditionsOf, type TextField } from '../mail/matching/conditions.ts';
@@ -47,7 +48,6 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
         return sendJson(reply, body, null);
       }
       const { body, tag } = await responses.json(inbox, request.url, async () => {
-        // A search is aborted when its client disconnects.
         const isSearch = query.conditions.length > 0;
         const { body: json } = await (isSearch ? held.hold(reply, list) : list(NEVER));
         return { json };
@@ -76,10 +76,8 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
   });
 }
 
-/*
- * The search language of `q`: words, "phrases", and operators such as `from:ada`; `-` negates. Other names
- * before a colon are rejected unless white space or a slash follows, as in `Re: x` and `https://…`.
- */
+// The language of `q`: words, "phrases", and operators such as `from:ada`; `-` negates. Other names before a
+// colon are rejected unless white space or a slash follows, as in `Re: x` and `https://…`.
 
 const TEXT_FIELDS: Readonly<Record<string, TextField>> = {
   ...{ from: 'from', to: 'to', cc: 'cc', subject: 'subject', text: 'text' },
@@ -101,8 +99,7 @@ const SIZE = /^(\d{1,9}(?:\.\d{1,9})?)(?:([kmg])i?)?b?$/i;
 const KIB = 1024;
 const UNITS: Readonly<Record<string, number>> = { k: KIB, m: KIB ** 2, g: KIB ** 3 };
 
-const invalidQuery = (message: string): AppError =>
-  new AppError('invalid_request', message, { errors: [{ path: 'q', message }] });
+const invalidQuery = (message: string): AppError => invalidField('q', message);
 
 function listQuery(query: AccountMessageQuery | MessageQuery): ListQuery {
   const { q, wait = 0, limit = DEFAULT_LIMIT, since, before, ...filters } = query;

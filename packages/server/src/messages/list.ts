@@ -2,11 +2,10 @@ import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { SECOND_MS } from '../clock.ts';
 import type { Range } from '../database/sql.ts';
-import { AppError } from '../errors.ts';
+import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { timeOfId } from '../ids.ts';
-import type { InboxRecord } from '../inboxes/records.ts';
-import { stillLiveInbox } from '../inboxes/records.ts';
+import { type InboxRecord, stillLiveInbox } from '../inboxes/records.ts';
 import type { Condition } from '../mail/matching/conditions.ts';
 import type { Store } from '../store.ts';
 import { quoted } from '../text/nearest.ts';
@@ -101,8 +100,7 @@ async function pageAfter<Row extends MessageRow>(
   after: number,
   newest: number,
 ): Promise<ListedPage<Row>> {
-  // Only a page without `before` ends at `newest`, which may be cached and older than `before`. All messages
-  // before a visible message are visible, so a page with `before` needs no other limit.
+  // Only a page without `before` ends at `newest`, which may be cached and older than `before`.
   const range = { after, before: Number.isFinite(before) ? before : newest + 1 };
   const nothing = { messages: [], hasMore: false, place: after, searchedTo: null };
   const found = after >= range.before - 1 ? nothing : await find(range);
@@ -148,7 +146,7 @@ function timeOfBefore(before: string | undefined): number {
   const time = timeOfId('msg', before) ?? timeOfRfc3339(before);
   if (time !== undefined) return Math.max(1, time);
   const message = `"before" must be the id of a message (msg_…) or the "searchedTo" of an earlier response, not ${quoted(before)}.`;
-  throw new AppError('invalid_request', message, { errors: [{ path: 'before', message }] });
+  throw invalidField('before', message);
 }
 
 type NewestRows = ReturnType<typeof createNewestRows>;
@@ -178,10 +176,7 @@ async function newestRows(
   return rows;
 }
 
-/**
- * @throws AppError `invalid_since`; `invalid_request` for a wrong `before`; `inbox_expired` or `not_found` if
- * the inbox ends during the wait; the abort reason of `signal`
- */
+/** @throws AppError `invalid_since`, `invalid_request`, `inbox_expired`, `not_found`; the reason of `signal` */
 export async function listMessages(
   deps: HeldDeps & { newest: NewestRows },
   inbox: InboxRecord,

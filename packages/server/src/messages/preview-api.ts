@@ -16,11 +16,7 @@ import { findMessage, throwMissing } from './contents.ts';
 import type { FullMessageRecord } from './records.ts';
 
 const LINK_MS = 10 * MINUTE_MS;
-/**
- * The Content-Security-Policy of a preview. It allows inline styles, `data:` URLs, images below `imagesPath`
- * and, if `isRemote`, remote styles, images and fonts, but no scripts. Any host may serve `imagesPath`,
- * because it contains a signature that the author of a mail cannot guess.
- */
+/** No scripts. Any host may serve `imagesPath`: the author of a mail cannot guess the signature in it. */
 const policyOf = (isRemote: boolean, imagesPath: string): string => {
   const remote = isRemote ? ' https: http:' : '';
   return `sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'${remote}; img-src data: http://*:*${imagesPath}${remote}; font-src data:${remote}; base-uri 'none'; form-action 'none'`;
@@ -81,7 +77,11 @@ export function previewRoutes(app: App, context: RouteContext): void {
 
   async function opened(capability: string): Promise<{ message: FullMessageRecord; isRemote: boolean }> {
     const link = await readCapability(capability, context);
-    if (!link) throw linkEnded();
+    if (!link)
+      throw new AppError(
+        'not_found',
+        'This link to a message has ended. Request a new one with POST /v1/inboxes/{id}/messages/{messageId}/preview.',
+      );
     const message = await store.messages.find(link.inboxId, link.messageId, clock.now());
     if (!message) throw notFound('message', link.messageId);
     return { message, isRemote: link.isRemote };
@@ -108,16 +108,8 @@ export function previewRoutes(app: App, context: RouteContext): void {
   });
 }
 
-const linkEnded = (): AppError =>
-  new AppError(
-    'not_found',
-    'This link to a message has ended. Request a new one with POST /v1/inboxes/{id}/messages/{messageId}/preview.',
-  );
-
-/*
- * Links are signed, not stored, so that any node can open them. The key of the signature is the hash of the
- * inbox's read token: every node can read the hash, no client knows it, and it is deleted with the inbox.
- */
+// Links are signed, not stored, so that any node can open them. The key is the hash of the inbox's read token:
+// every node can read it, no client knows it, and it is deleted with the inbox.
 
 interface PreviewLink {
   inboxId: string;

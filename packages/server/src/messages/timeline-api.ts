@@ -242,7 +242,6 @@ function noteOf(at: number | null, before: number | null, arrived: number): stri
   return null;
 }
 
-/** Functions that make the text of a step from the message and the stored detail. */
 const DETAILS: Partial<Record<TrailEvent, (message: FullMessageRecord, detail: string) => string>> = {
   connected: ({ envelope }) => `Connection from ${envelope.remoteAddress}`,
   authenticated: (_, detail) =>

@@ -87,11 +87,7 @@ async function importAll(
   }
 }
 
-/**
- * Creates an inbox with all messages in one transaction. With `speed`, replays them into an empty inbox.
- * @throws AppError `message_too_large`, `invalid_request` if the replay would outlive the inbox, and every
- * error of createInbox
- */
+/** @throws AppError `message_too_large`, `invalid_request` for a replay that is too long, and as createInbox */
 async function importInbox(
   context: RouteContext,
   request: FastifyRequest<{ Querystring: ImportQuery }>,

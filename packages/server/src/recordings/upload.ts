@@ -139,11 +139,7 @@ async function* valuesOf(lines: Uint8Array): AsyncGenerator<unknown> {
   }
 }
 
-async function readIndex(
-  bytes: Uint8Array,
-  parsing: Pick<Parsing, 'run'>,
-  maxMessages: number,
-): Promise<Recording> {
+async function readIndex(bytes: Uint8Array, parsing: Pick<Parsing, 'run'>, maxMessages: number) {
   const { lines, problem } = await parsing.run('jsonLines', [bytes, 'messages']);
   if (problem !== '') throw malformed(`"${INDEX}" in the archive is not JSON: ${reasonOf(problem)}.`);
   const values = valuesOf(lines);
@@ -159,11 +155,7 @@ async function readIndex(
   return { ...head, messages };
 }
 
-/**
- * Stores the uploaded archive in a private folder and checks its index. The archive is the whole body, or the
- * first file of a multipart body.
- * @throws AppError `payload_too_large`; `malformed_recording`, also for more than `maxMessages` messages
- */
+/** Stores the archive and checks its index. @throws AppError `payload_too_large` or `malformed_recording` */
 export async function receiveRecording(
   body: Readable,
   contentType: string,

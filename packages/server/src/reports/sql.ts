@@ -94,17 +94,8 @@ interface RefusalAt {
 
 const keyOf = ({ address }: Listed): string => JSON.stringify(address);
 
-/**
- * Adds to each inbox the refusals since its creation, except those caused by fault rules.
- * @param inboxes newest first
- * @param left refusals by address, without those that were added to newer inboxes; updated by this function
- */
-async function withRefusals(
-  db: Db,
-  inboxes: readonly Listed[],
-  left: Map<string, RefusalAt[]>,
-  now: number,
-): Promise<RunInbox[]> {
+/** @param inboxes newest first @param left refusals by address that no newer inbox got; updated here */
+async function withRefusals(db: Db, inboxes: readonly Listed[], left: Map<string, RefusalAt[]>, now: number) {
   const unknown = [...new Set(inboxes.map(keyOf))].filter((key) => !left.has(key));
   const refusals = await db.all<RefusalAt & { address: string }>(
     sql`select seq, address, at from refusals
@@ -151,10 +142,7 @@ const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
   waits.failed + waits.lists.empty + waits.streams.empty + refusals.count > 0;
 
 export const reports = {
-  /**
-   * Inboxes with all `labels`, live or ended within 24 hours. If there are more than the limit, those without
-   * problems are left out first.
-   */
+  /** Live inboxes and those of the last 24 hours. Above the limit, those without problems are left out. */
   listRun: search(async (db, accountId: string, labels: Labels, now: number) => {
     if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
     const totals: RunReport['totals'] = {

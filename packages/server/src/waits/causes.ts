@@ -45,11 +45,10 @@ const before = (at: number, { begun }: Facts, otherwise = ''): string =>
   at < begun ? ` ${duration(begun - at)} before this wait` : otherwise;
 
 /** Constructors of causes. `plain` is `text` without quotations from mails. */
-const [certain, likely, possible] = CERTAINTIES.map(
-  (certainty) =>
-    (code: Cause['code'], text: string, plain = text): Cause => ({ code, certainty, text, plain }),
-) as [Make, Make, Make];
-type Make = (code: Cause['code'], text: string, plain?: string) => Cause;
+const causeOf =
+  (certainty: Cause['certainty']) =>
+  (code: Cause['code'], text: string, plain = text): Cause => ({ code, certainty, text, plain });
+const [certain, likely, possible] = [causeOf('certain'), causeOf('likely'), causeOf('possible')];
 
 export function causesOf(facts: Facts): Cause[] {
   const { expectation, matched, seenCount } = facts;

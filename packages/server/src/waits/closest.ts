@@ -40,6 +40,7 @@ function comparedOf(message: MessageRecord, { condition, got }: FailedCondition)
   compared.set(message, ofMessage);
   const known = ofMessage.get(condition);
   if (known) return known;
+  // A test may have meant another field: `subject` is also searched in the preview, `text` in the subject.
   const { preview, subject } = message.summary;
   const text = `${got} ${{ subject: preview, text: subject }[condition as string] ?? ''}`;
   const made = { words: new Set(wordsOf(text)), loose: loose(text) };
@@ -47,10 +48,7 @@ function comparedOf(message: MessageRecord, { condition, got }: FailedCondition)
   return made;
 }
 
-/**
- * The share of the condition's words that occur in its field. A test may have meant another field, so
- * `subject` is also searched in the preview, and `text` in the subject. 0 below MIN_LIKENESS.
- */
+/** The share of the condition's words that occur in its field; 0 below MIN_LIKENESS. */
 function likeness(failed: FailedCondition, message: MessageRecord): number {
   const { condition, expected } = failed;
   if (!isText(condition)) return 0;

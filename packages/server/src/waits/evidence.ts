@@ -156,10 +156,7 @@ async function withoutRecipient(search: Search, concerning: readonly Refusal[]) 
   return { refused: shown.filter(hasCode), failedHandshakes: newestOf(handshakes) };
 }
 
-/**
- * SMTP clients that named no recipient cannot be assigned to an account. If there is only one account, that
- * account sees all of them; otherwise a caller sees only clients with its own IP address.
- */
+/** Clients without a recipient belong to no known account: shown to the only account, or by IP address. */
 async function visible<T extends Pick<Peer, 'remoteAddress'>>(search: Search, clients: readonly T[]) {
   const callers = clients.filter(({ remoteAddress }) => remoteAddress === search.remoteAddress);
   return callers.length < clients.length && (await isOnlyAccount(search)) ? clients : callers;

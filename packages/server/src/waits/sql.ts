@@ -32,10 +32,7 @@ export interface ExplainedWait {
   content: string;
 }
 
-/**
- * The result of a held request for an inbox with labels. `failed` is null if the wait succeeded. If a client
- * split a wait into several requests, all but the first have `continues`: the conditions of the wait.
- */
+/** Result of a held request; `failed` is null after success. `continues` names the wait of which it is a part. */
 export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'wait'; failed: FailedWait | null; continues?: Pick<FailedWait, 'match' | 'count'> | undefined }
   | { kind: 'list' | 'stream'; hadMessages: boolean }

@@ -29,10 +29,7 @@ const NOT_SEARCHED = { evidence: NO_EVIDENCE, earlier: undefined, mostAlike: und
 
 const STOPPING = 'The server is stopping. Repeat the wait with the cursor as since.';
 
-/**
- * Waits for matching messages, oldest first, or for their absence, and explains a failure.
- * @throws AppError `invalid_since`; `inbox_expired` or `not_found` if the inbox ends during the wait
- */
+/** @throws AppError `invalid_since`; `inbox_expired` or `not_found` if the inbox ends during the wait */
 export async function waitAndExplain(
   deps: EvidenceDeps,
   inbox: InboxRecord,
@@ -106,10 +103,8 @@ async function explain(
 async function searched(deps: EvidenceDeps, scan: WaitScan, now: number) {
   const { inbox, from, begun, seenCount, matched } = scan;
   const meets = async (id: string, at: number): Promise<boolean> => {
-    const [other, times] = [
-      { id, accountId: inbox.accountId },
-      { after: at - 1, before: at + 1 },
-    ];
+    const other = { id, accountId: inbox.accountId };
+    const times = { after: at - 1, before: at + 1 };
     return (await newestMatch(deps.held, other, scan.expectation.match, times)) !== undefined;
   };
   const hasArrived = seenCount + matched.length > 0;

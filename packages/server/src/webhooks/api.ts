@@ -32,7 +32,6 @@ import type { DeliveryRecord } from './sql/log.ts';
 import { INBOX_ENDED } from './sql/removal.ts';
 import type { WebhookRecord } from './sql/webhooks.ts';
 
-/** After a rotation, requests are also signed with the old secret for this time. */
 const OLD_SECRET_MS = DAY_MS;
 /** Deliveries per step of a replay. A step blocks other writes for about four milliseconds. */
 const REPLAY_STEP = 250;
@@ -138,7 +137,6 @@ function oneRoutes(route: AddRoute, deps: HttpDeps): void {
       const now = clock.now();
       const webhook = await store.webhooks.update(accountId, id, { ...changes, ...checked }, now);
       if (!webhook) throw notFound('webhook', id);
-      // Notifies the deliverer, which cancels the pending deliveries of a disabled webhook.
       events.publishDeliveries();
       return toWebhook(webhook, now);
     },

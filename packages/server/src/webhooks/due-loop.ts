@@ -24,7 +24,6 @@ export interface DueLoopDeps {
 /** Claims rows of the database when they become due. `stop` waits for attempts in progress. */
 export abstract class DueLoop<Deps extends DueLoopDeps> {
   protected readonly deps: Deps;
-  /** Aborts when attempts must end. */
   protected readonly signal: AbortSignal;
   readonly #stopping = new AbortController();
   readonly #aborting = new AbortController();

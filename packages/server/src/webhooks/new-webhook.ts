@@ -17,7 +17,6 @@ interface Deps {
 export const createNewWebhooks = ({ guard, clock, plans }: Deps) => ({
   checkUrl: (url: string): Promise<string> => checkUrl(url, guard),
 
-  /** Returns the generated fields of a webhook, and the limit of the account's plan. */
   make: async ({ plan }: AccountRecord, url: string) => ({
     url: await checkUrl(url, guard),
     id: newId('whk', clock.now()),

@@ -119,7 +119,6 @@ function testEvent(eventId: string, receivedAt: number, { publicUrl, domain }: E
   return { ...event, test: true as const };
 }
 
-/** @returns the JSON to send, or why the delivery is cancelled */
 export async function eventBody(
   { eventId, accountId, inboxId, messageId, createdAt }: ClaimedDelivery,
   now: number,

@@ -1,9 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/**
- * The clock of delivery schedules and leases, epoch milliseconds: that of PostgreSQL, or the monotonic clock
- * of a single server. Changes of the wall clock do not affect it. It may stop while the machine is suspended.
- */
+/** Epoch milliseconds, by the clock of PostgreSQL or of this process: changes of the wall clock do not matter. */
 export type ScheduleClock = ReturnType<typeof createScheduleClock>;
 
 /** @param storageTime the database's time; null if the store has no clock of its own */

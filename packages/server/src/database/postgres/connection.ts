@@ -1,6 +1,5 @@
 import { Client, type ClientConfig, Pool, type PoolClient, types } from 'pg';
-import type { Kit, Tx } from '../sql.ts';
-import { compile, type Sql } from '../sql.ts';
+import { compile, type Kit, type Sql, type Tx } from '../sql.ts';
 import { StandbyError } from './errors.ts';
 import { runTransaction } from './transactions.ts';
 

@@ -44,10 +44,7 @@ export const isConflict = (error: unknown): boolean =>
 
 export const isLocked = (error: unknown): boolean => stateOf(error) === LOCK_NOT_AVAILABLE;
 
-/**
- * True for an error with an SQLSTATE: PostgreSQL reported that a statement failed and so changed nothing.
- * Only after 57P01, 08007 and 40003, a COMMIT may have taken effect.
- */
+/** PostgreSQL reported the error. Only after 57P01, 08007 and 40003, a COMMIT may have taken effect anyway. */
 export const isOfStatement = (error: unknown): boolean =>
   /^[0-9A-Z]{5}$/.test(stateOf(error)) && !UNREACHABLE.test(stateOf(error));
 

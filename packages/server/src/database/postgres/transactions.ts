@@ -68,11 +68,7 @@ async function attempt<T>(pool: Pool, work: Work<T>, isPipelined: boolean): Prom
   }
 }
 
-/**
- * Runs `work` in a READ COMMITTED transaction, and again after a conflict.
- * @param isPipelined sends BEGIN with the first statements: if it fails, they run outside a transaction
- * @throws what `work` throws; AppError `unavailable`, or `outcome_unknown` if the commit is uncertain
- */
+/** Retries after a conflict. @throws AppError `unavailable`, or `outcome_unknown` if the commit is uncertain */
 export async function runTransaction<T>(pool: Pool, work: Work<T>, isPipelined = false): Promise<T> {
   for (let attempts = 1; ; attempts++) {
     try {

@@ -6,11 +6,7 @@ import { isBusy } from './errors.ts';
 /** Maximum number of listed problems. A completely damaged table has millions. */
 const MAX_LISTED = 100;
 
-function read<Row>(
-  database: DatabaseSync,
-  query: string,
-  ...values: SQLInputValue[]
-): { rows: Row[]; failure: string | null } {
+function read<Row>(database: DatabaseSync, query: string, ...values: SQLInputValue[]) {
   const rows: Row[] = [];
   try {
     for (const row of database.prepare(query).iterate(...values)) rows.push(row as Row);

@@ -14,8 +14,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { LRUCache } from 'lru-cache';
 import { codeOf, messageOf } from '../../errors.ts';
 import { damaged, unavailable } from '../failures.ts';
-import type { Kit, Tx } from '../sql.ts';
-import { compile, type Sql, type Value } from '../sql.ts';
+import { compile, type Kit, type Sql, type Tx, type Value } from '../sql.ts';
 import type { Transactions } from './transactions.ts';
 
 const COMPANIONS = ['', '-wal', '-shm', '.lock'];
@@ -147,12 +146,7 @@ export interface Connection {
   busyTimeoutMs: number;
 }
 
-/** @param maxPages in pages of 4 KiB @param isDurable false if data may be lost when the process ends */
-export function openWriter(
-  { path, busyTimeoutMs }: Connection,
-  maxPages?: number,
-  isDurable = true,
-): DatabaseSync {
+export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: number, isDurable = true) {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true });
   try {
     requireSqlite(String(database.prepare('select sqlite_version() as version').get()?.version));
@@ -243,9 +237,8 @@ export function writingEngine(database: DatabaseSync, transactions: Transactions
   };
 }
 
-const refuse = (): Promise<never> => Promise.reject(unavailable('read-only'));
-
-export function readingEngine(database: DatabaseSync): Kit {
-  const db = new SqliteDb(database);
-  return { db, transaction: refuse, close: closing(database) };
-}
+export const readingEngine = (database: DatabaseSync): Kit => ({
+  db: new SqliteDb(database),
+  transaction: () => Promise.reject(unavailable('read-only')),
+  close: closing(database),
+});

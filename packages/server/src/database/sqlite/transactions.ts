@@ -122,12 +122,7 @@ export class Transactions {
     }
   }
 
-  async #afterFailure(
-    units: readonly Unit[],
-    error: unknown,
-    syncs: boolean,
-    mayRetry: boolean,
-  ): Promise<void> {
+  async #afterFailure(units: readonly Unit[], error: unknown, syncs: boolean, mayRetry: boolean) {
     const failed = [...units];
     const endsAll = isBusy(error) || isRemoved(error) || isBroken(error);
     if (!endsAll && (units.length > 1 || (isFull(error) && mayRetry))) {

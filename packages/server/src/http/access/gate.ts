@@ -35,10 +35,7 @@ const ANY = '*';
 
 export type AnswerCors = ReturnType<typeof createCors>;
 
-/**
- * Access-Control-Allow-Credentials is never sent, so browsers add no cookies or stored passwords, and `*` is as safe as
- * a list of origins.
- */
+/** Access-Control-Allow-Credentials is never sent, so browsers add no cookies, and `*` is as safe as a list. */
 export function createCors(origins: readonly string[]) {
   const isAny = origins.includes(ANY);
   /** @returns true for a preflight of an allowed origin, which has its response then */

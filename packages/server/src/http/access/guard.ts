@@ -4,8 +4,7 @@ import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
 import { CACHE_TTL_MS, type Clock, MINUTE_MS } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { hashCredential } from '../../ids.ts';
-import type { InboxRecord } from '../../inboxes/records.ts';
-import { liveInbox } from '../../inboxes/records.ts';
+import { type InboxRecord, liveInbox } from '../../inboxes/records.ts';
 import { createSharing, type Store } from '../../store.ts';
 import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';
@@ -168,11 +167,7 @@ export class Guard {
     return devCaller(await this.#known(credential, () => store.accounts.find(devAccountId)));
   }
 
-  async #withToken(
-    credential: Credential,
-    { access, inboxId, isDialect }: Asking,
-    admit: Admit,
-  ): Promise<Caller> {
+  async #withToken(credential: Credential, { access, inboxId, isDialect }: Asking, admit: Admit) {
     const now = this.#deps.clock.now();
     const { hash } = credential;
     const { inboxes, accounts } = this.#deps.store;

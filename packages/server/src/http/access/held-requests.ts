@@ -29,11 +29,7 @@ export class HeldRequests {
     return this.#held.size;
   }
 
-  /**
-   * Runs `work` with a signal that aborts when the client disconnects, its credential is revoked, or the server
-   * stops. The reason of the signal is the error of the response.
-   * @throws AppError `rate_limited` at the limit of the account, `unauthorized` after a revocation; errors of `work`
-   */
+  /** The signal aborts when the client disconnects, its key is revoked or the server stops. @throws its reason */
   async hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { caller, headers, session } = reply.request;
     const accountId = caller?.account.id ?? null;
@@ -41,7 +37,8 @@ export class HeldRequests {
     const controller = new AbortController();
     const asking = caller?.key ? { authorization: headers.authorization, session } : null;
     const one: Held = { controller, accountId, asking };
-    const end = () => controller.abort(clientGone());
+    const end = () =>
+      controller.abort(new AppError('unavailable', 'The client disconnected before the response.'));
     if (this.isReleased) controller.abort(serverStopping());
     this.#held.add(one);
     reply.raw.once('close', end);
@@ -107,9 +104,6 @@ export class HeldRequests {
 
 const isUnauthorized = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'unauthorized';
-
-const clientGone = (): AppError =>
-  new AppError('unavailable', 'The client disconnected before the response.');
 
 const serverStopping = (): AppError =>
   new AppError('server_stopping', 'The server is stopping. Repeat the request after 1 second.', {

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
 import * as contract from '@mayfly/client/contract';
-import { DEFAULT_LIMIT } from '@mayfly/client/contract';
 import type { Ajv, AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv';
 import type { FastifyRequest } from 'fastify';
 import { AppError, messageOf } from '../../errors.ts';
@@ -97,7 +96,7 @@ export interface Page {
 
 /** @param what an item of the list, such as "a message" @throws AppError `invalid_request` for an invalid `before` */
 export function readPage(query: { limit?: number; before?: string }, prefix: IdPrefix, what: string): Page {
-  const { limit = DEFAULT_LIMIT, before = null } = query;
+  const { limit = contract.DEFAULT_LIMIT, before = null } = query;
   if (before !== null && !isId(prefix, before))
     throw invalidField('before', `"before" must be the id of ${what} (${prefix}_…), not ${quoted(before)}.`);
   return { limit, before };
@@ -167,11 +166,7 @@ export function unsupportedMediaType(given: string | undefined, accepted: readon
   return new AppError('unsupported_media_type', message);
 }
 
-export function bodyStream(
-  request: FastifyRequest,
-  accepts: readonly string[],
-  empty: () => AppError,
-): Readable {
+export function bodyStream(request: FastifyRequest, accepts: readonly string[], empty: () => AppError) {
   const stream = request.body as Readable | undefined;
   if (stream) return stream;
   throw request.headers['content-type'] === undefined ? unsupportedMediaType(undefined, accepts) : empty();
@@ -183,10 +178,7 @@ export const bodyOf = (request: IncomingMessage): Readable => joinedBodies.get(r
 
 export const dropChunks = (request: IncomingMessage): void => void joinedBodies.get(request)?.destroy();
 
-/**
- * Joins body chunks (RFC 9112 section 7.1) that arrive in one turn of the event loop. Without this, a body in chunks
- * of one byte would take 450 times its size in memory. @param count called for each chunk
- */
+/** Joins body chunks (RFC 9112 section 7.1): a body in chunks of one byte would take 450 times its size in memory. */
 export function joinChunks(request: IncomingMessage, count: () => void): void {
   if (request.headers['transfer-encoding'] === undefined) return;
   // A body stream that fails may detach the socket from the request.
@@ -221,18 +213,16 @@ export function joinChunks(request: IncomingMessage, count: () => void): void {
   joinedBodies.set(request, body);
 }
 
-/**
- * Sends 100 Continue (RFC 9110 section 10.1.1) after the credential, path and size were checked. If a check fails,
- * the connection is closed after the response, because the client may or may not send the body. Other expectations
- * are ignored: Node's own response to them is not a problem document.
- */
+/** Sends 100 Continue (RFC 9110 section 10.1.1) after the credential, path and size were checked. */
 export function respondToExpect(app: App): void {
   const waiting = new WeakSet<IncomingMessage>();
   app.server.on('checkContinue', (request, response) => {
     waiting.add(request);
+    // If a check fails, the client may or may not send the body, so the connection cannot be used again.
     response.setHeader('connection', 'close');
     app.server.emit('request', request, response);
   });
+  // Ignores other expectations: Node's own response to them is not a problem document.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.addHook('preParsing', (request, reply, _payload, done) => {
     if (request.headers.expect !== undefined && waiting.delete(request.raw)) {

@@ -34,12 +34,7 @@ export class ResponseCache {
   });
   readonly #asked = new LRUCache<string, true>({ max: 2_000 });
 
-  /**
-   * Returns the JSON of a response and its weak validator (RFC 9110 section 8.8.3).
-   * @param inbox must be read before `make` is called, so that the validator is never newer than the JSON
-   * @param request all else that the response depends on: the URL, and the base of URLs in the response
-   * @param make may return a validator of its own, if the response does not change with every version
-   */
+  /** @param inbox read before `make` is called, so that the validator is never newer than the JSON */
   async json(
     inbox: { id: string; version: number },
     request: string,

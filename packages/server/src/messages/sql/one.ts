@@ -98,7 +98,6 @@ export const one = {
     return row?.bytes;
   }),
 
-  /** @returns the message after the change; undefined if there is no such message */
   mark: write(
     { keepsInboxes: true },
     async (tx, inboxId: string, messageId: string, changes: MarkMessage, now: number) => {

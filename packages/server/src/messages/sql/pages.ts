@@ -31,10 +31,7 @@ export const emptyPage = (before: number): NewestPage => ({
 /** A message may be this much older than an earlier one of the account, because clocks of nodes differ. */
 const MAX_DISORDER_MS = 60_000;
 
-/**
- * Finds an `accountOrder` up to which no message is newer than `time`, by binary search. If a message is
- * older than `time` by {@link MAX_DISORDER_MS}, all messages before it are older than `time`.
- */
+/** Binary search for an `accountOrder` up to which no message is newer than `time`, within MAX_DISORDER_MS. */
 async function placeUpTo(db: Db, account: number, newest: number, time: number): Promise<number> {
   let place = 0;
   for (let end = newest; place < end; ) {

@@ -1,6 +1,5 @@
 import { damaged } from '../../database/failures.ts';
-import type { Db } from '../../database/sql.ts';
-import { anyOf, constant, EMPTY, type Range, type Sql, sql } from '../../database/sql.ts';
+import { anyOf, constant, type Db, EMPTY, type Range, type Sql, sql } from '../../database/sql.ts';
 import type { MailEnvelope, MailSummary } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
 import { MAX_DERIVED_BYTES, readWords, type StoredContent } from '../../mail/stored-content.ts';
@@ -23,10 +22,7 @@ export const parseSummary = (bytes: Uint8Array): MailSummary => parse(utf8.decod
 
 const recent = recentContents();
 
-export async function readContents(
-  db: Db,
-  rows: readonly { id: string; source: number; size: number }[],
-): Promise<ReadonlyMap<string, ComparedContent>> {
+export async function readContents(db: Db, rows: readonly { id: string; source: number; size: number }[]) {
   const found = new Map<string, ComparedContent>();
   const missing = rows.filter(({ id }) => {
     const known = recent.get(id);
@@ -109,10 +105,8 @@ export const bounded = <Of extends Pick<Range, 'after' | 'before'>>(range: Of): 
 export const ASCENDING = constant('asc');
 export const DESCENDING = constant('desc');
 
-/**
- * Selects at most `limit` messages `m` of a live inbox. Subqueries read the inbox, because a join would make
- * PostgreSQL read and sort all messages. The two lower bounds are combined: an index search uses only one.
- */
+// With a join instead of subqueries, PostgreSQL would read and sort all messages. The two lower bounds are
+// combined, because an index search uses only one.
 export const ofLiveInbox = (
   columns: Sql,
   inboxId: string,

@@ -32,7 +32,6 @@ const CONNECT_SENTENCES: Readonly<Record<string, string>> = {
 const DNS_CODES =
   /^(ENOTFOUND|ENODATA|EAI_\w+|ETIMEOUT|E?SERVFAIL|E?REFUSED|ECANCELLED|EBAD\w+|EFORMERR|ENOTIMP)$/;
 
-/** Codes of Node.js, among them OpenSSL's verification results. */
 const TLS_CODES = /^ERR_(TLS|SSL)_|CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|^EPROTO$/;
 
 /** Codes of undici for invalid responses; ERR_ASSERTION is its error for an unrequested upgrade. */

@@ -15,7 +15,6 @@ const REQUESTS_PER_CONNECTION = 100;
 export const RESPONSE_START_BYTES = 1024;
 /** Bytes that are read of a response, so that its connection can be reused. A longer response closes it. */
 const RESPONSE_READ_BYTES = 64 * 1024;
-/** Maximum length of a stored Retry-After header, characters. */
 const RETRY_AFTER_LENGTH = 64;
 /** Equals the limit of concurrent attempts, so that webhooks on the same host do not delay each other. */
 export const CONNECTIONS_PER_ORIGIN = 768;
@@ -73,10 +72,7 @@ export function createSender(deps: GuardSettings & { clock: Clock; userAgent: st
   }
 
   return {
-    /**
-     * Sends one POST request. Never rejects: failures are outcomes too.
-     * @returns undefined if the attempt was aborted, which says nothing about the endpoint
-     */
+    /** Never rejects. @returns undefined if the attempt was aborted, which says nothing about the endpoint */
     async send(attempt: Attempt): Promise<AttemptOutcome | undefined> {
       const began = clock.monotonic();
       const timeUp = new AbortController();
@@ -118,7 +114,6 @@ function failure(thrown: unknown, signal: AbortSignal, timeUp: AbortSignal): Att
   return { code: 'timeout', message };
 }
 
-/** Reads the start of the response body as text. A read error only makes it shorter. */
 async function readStart(answer: Dispatcher.ResponseData): Promise<string> {
   const kept: Uint8Array[] = [];
   let read = 0;

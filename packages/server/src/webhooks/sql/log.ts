@@ -47,7 +47,6 @@ async function readDeliveries(db: Db, which: Sql): Promise<DeliveryRecord[]> {
   return rows.map((row) => ({ ...row, attempts: JSON.parse(row.attempts) }));
 }
 
-/** Also matches a webhook that ended within the last day. */
 const ofWebhook = (accountId: string, webhookId: string, now: number): Sql =>
   sql`w.id = ${webhookId} and w.account_id = ${accountId} and w.ends_at > ${now - TOMBSTONE_MS}`;
 

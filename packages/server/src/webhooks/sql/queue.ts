@@ -4,12 +4,9 @@ import type { DeliveryRecord } from './log.ts';
 import { cancelPending, INBOX_ENDED, trimLog } from './removal.ts';
 import { signingSecrets, type WebhookRecord } from './webhooks.ts';
 
-/*
- * The row of a webhook controls its queue. `next_at` is when a delivery may be claimed; null if none is
- * pending. Claiming deliveries and recording results lock the row until the commit, so that the limit of
- * concurrent attempts holds for all nodes together. Storing mail never takes this lock: it inserts into
- * `wakes`, which the next claim reads. Due times and leases are times of the schedule's clock (schedule-clock.ts).
- */
+// Claiming deliveries and recording results lock the webhook's row until the commit, so that the limit of
+// concurrent attempts holds for all nodes together. Storing mail never takes this lock: it inserts into
+// `wakes`, which the next claim reads. `next_at` is when a delivery may be claimed; null if none is pending.
 
 type LeasedDelivery = Pick<DeliveryRecord, 'id' | 'eventId' | 'inboxId' | 'messageId' | 'createdAt'>;
 
@@ -37,10 +34,7 @@ const WAKES_PER_TRANSACTION = 1_000;
 export const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
-/**
- * Sets `next_at` of webhooks. At its limit of concurrent attempts, a webhook waits for the end of a lease.
- * @param pauseMs SQL expression with columns of `webhooks`: milliseconds before the next claim
- */
+/** Sets `next_at`. @param pauseMs SQL with columns of `webhooks`: milliseconds before the next claim */
 export async function reschedule(tx: Tx, ids: readonly string[], now: number, pauseMs = sql`0`) {
   const ofWebhook = sql`from deliveries d where d.webhook_id = w.id`;
   await tx.run(
@@ -116,7 +110,6 @@ const lease = (tx: Tx, webhookId: string, now: number, leasedUntil: number, limi
         created_at as "createdAt", round`,
   );
 
-/** Claims deliveries of prompt webhooks or of all other webhooks. The longest waiting ones come first. */
 async function claimSome(
   tx: Tx,
   { prompt, limit, leaseMs }: { prompt: boolean; limit: number; leaseMs: number },

@@ -6,7 +6,6 @@ import { trimLog } from './removal.ts';
 export interface AttemptResult {
   webhookId: string;
   deliveryId: string;
-  /** As the claim returned it. If the stored value differs, the lease was lost. */
   leasedUntil: number;
   /** The attempt to log; null if none was made because the message no longer exists. */
   attempt: AttemptRecord | null;

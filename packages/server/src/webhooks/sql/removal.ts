@@ -1,6 +1,5 @@
 import { DAY_MS } from '../../clock.ts';
-import type { Tx } from '../../database/sql.ts';
-import { anyOf, FOR_UPDATE, perEngine, type Sql, sql } from '../../database/sql.ts';
+import { anyOf, FOR_UPDATE, perEngine, type Sql, sql, type Tx } from '../../database/sql.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
 // Lock order: a webhook before its deliveries, as in `record` and `replay`; otherwise they could deadlock.
@@ -43,10 +42,7 @@ export async function trimLog(tx: Tx, webhookId: string): Promise<void> {
   );
 }
 
-/**
- * Removes about `limit` rows of one webhook that ended a day ago. One webhook at a time prevents deadlocks.
- * @returns 0 if there is none; otherwise `limit`, because more rows may be left
- */
+/** Deletes about `limit` rows of one webhook that ended a day ago. @returns 0 if there is none, else `limit` */
 export async function removeEndedWebhook(tx: Tx, limit: number, now: number): Promise<number> {
   const webhook = await tx.first<{ id: string }>(
     sql`select id from webhooks where ends_at <= ${now - TOMBSTONE_MS} limit 1 ${LOCK_TO_REMOVE}`,
@@ -55,7 +51,6 @@ export async function removeEndedWebhook(tx: Tx, limit: number, now: number): Pr
   const { id } = webhook;
   const some = sql`select id from deliveries where webhook_id = ${id} limit ${limit}`;
   if ((await tx.run(sql`delete from deliveries where id in (${some})`)) >= limit) return limit;
-  // No delivery can be added meanwhile, because the webhook's row is locked.
   await tx.run(sql`delete from wakes where webhook_id = ${id}`);
   await tx.run(sql`delete from webhooks where id = ${id}`);
   return limit;
