@@ -83,7 +83,7 @@ const SPAN = /^(\d{1,5})([mhd])$/;
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const MINUTES = /(T\d{2}:\d{2})(?=[Z+-])/i;
 
-/** Epoch milliseconds of `90d`, `12h` or `30m` from now, a date (00:00 in UTC), or an RFC 3339 time with or without seconds. */
+/** @param text `90d`, `12h` or `30m` from now, a date (00:00 UTC), or an RFC 3339 time @returns epoch milliseconds */
 export function readFuture(text: string, now: number): number {
   const [, count = '', unit = ''] = SPAN.exec(text) ?? [];
   const time = DATE.test(text) ? `${text}T00:00:00Z` : text.replace(MINUTES, '$1:00');

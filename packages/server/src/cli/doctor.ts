@@ -17,7 +17,7 @@ const CONNECTION_MS = 10_000;
 const DNS = { timeout: 2_000, tries: 2 };
 /** A certificate that ends sooner causes a warning: ACME clients renew 30 days before the end. */
 const MIN_VALID_DAYS = 14;
-/** Receivers of webhooks commonly accept signatures that are up to five minutes old. */
+/** If clocks differ by minutes, receivers of webhooks reject the signatures as too old (commonly after five). */
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
 type Finding = { result: 'ok' | 'warning' | 'problem'; text: string; advice?: string };

@@ -181,7 +181,7 @@ function explain(error: unknown, where: string): unknown {
 
 type MailOptions = Omit<OutgoingMessage, 'to'> & { server?: string };
 
-/** @param readConfig not imported, because `sendmail` loads this file too, and must start quickly */
+/** @param readConfig not imported, because that would slow down `sendmail`, which loads this file too */
 export function addMailCommand(
   program: Command,
   edge: Pick<Edge, 'print' | 'now'>,

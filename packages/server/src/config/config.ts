@@ -159,7 +159,7 @@ export function readCertificate(env: Environment) {
   return certificateOf({ smtpTlsCert, smtpTlsKey });
 }
 
-/** @param defaults by variable name; they replace those of {@link SETTINGS} @throws ConfigError that lists every problem */
+/** @param defaults by variable name, instead of those of {@link SETTINGS} @throws ConfigError with every problem */
 export function parseConfig(env: Environment, defaults: Readonly<Record<string, string>> = {}): Config {
   const problems: string[] = [];
   const fallbackOf = (key: Key) => defaults[variableOf(key)] ?? (SETTINGS[key] as Setting).fallback;

@@ -44,7 +44,6 @@ export class ByteBudget {
   #pooled = 0;
   #watching: AbortController | undefined;
 
-  /** @param options `largest`: the size limit of a message @throws RangeError if `capacity` is less */
   constructor(options: { capacity: number; largest: number; clock: Pick<Clock, 'sleep'> }) {
     const { capacity, largest } = options;
     if (capacity < largest) throw new RangeError(`A budget of ${capacity} bytes cannot hold ${largest}.`);

@@ -81,7 +81,6 @@ export async function restore(
   );
 }
 
-/** Stores a message of the import `stage`, whose inbox is created later. @returns the id of its source */
 export function stage(
   deps: InjectionDeps,
   message: RecordedMail,

@@ -11,7 +11,7 @@ import { newLocalPart, phoneNumberOf } from '../mail/local-part.ts';
 import { cursorAt } from '../messages/cursor.ts';
 import type { Store } from '../store.ts';
 import { quoted } from '../text/nearest.ts';
-import { type AddressParts, onFreeAddress, partsOf, wantedAddress } from './address-parameters.ts';
+import { onFreeAddress, partsOf, wantedAddress } from './address-parameters.ts';
 import { type IdempotentRequest, type InboxRecord, PERMANENT_UNTIL, type StagedMails } from './records.ts';
 
 /** Too long to guess: read tokens of idempotent creations are derived from it. */
@@ -149,22 +149,19 @@ export async function ensureSink(store: Pick<Store, 'accounts' | 'inboxes'>, dom
   const parts = () => partsOf(localParts.pop() ?? newLocalPart(), domain);
   await onFreeAddress({ parts, isRandom: true }, async (free) => {
     const { sink } = await store.inboxes.findTakers(free.address, now);
-    if (!sink) await createSink(store, free, now);
+    if (sink) return;
+    const account = await store.accounts.findFirst();
+    if (!account) throw new Error('there is no account for the sink');
+    const inbox = {
+      id: newId('inb', now),
+      kind: 'sink' as const,
+      ...free,
+      labels: SINK_LABELS,
+      // No client gets this token.
+      tokenHash: hashCredential(newCredential('mft')),
+      ttlMinutes: 0,
+      ...{ createdAt: now, expiresAt: PERMANENT_UNTIL, maxExpiresAt: PERMANENT_UNTIL },
+    };
+    await store.inboxes.create(account.id, inbox, Number.POSITIVE_INFINITY, null);
   });
-}
-
-async function createSink(store: Pick<Store, 'accounts' | 'inboxes'>, parts: AddressParts, now: number) {
-  const account = await store.accounts.findFirst();
-  if (!account) throw new Error('there is no account for the sink');
-  const inbox = {
-    id: newId('inb', now),
-    kind: 'sink' as const,
-    ...parts,
-    labels: SINK_LABELS,
-    // No client gets this token.
-    tokenHash: hashCredential(newCredential('mft')),
-    ttlMinutes: 0,
-    ...{ createdAt: now, expiresAt: PERMANENT_UNTIL, maxExpiresAt: PERMANENT_UNTIL },
-  };
-  await store.inboxes.create(account.id, inbox, Number.POSITIVE_INFINITY, null);
 }

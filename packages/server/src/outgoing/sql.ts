@@ -25,7 +25,6 @@ const ATTEMPTS_PER_ACCOUNT = 8;
 
 export type OutgoingKind = SentRecord['type'] | 'scheduled' | 'handshake';
 
-/** Data of a row that depends on the kind of the row. */
 export interface OutgoingDetails {
   outcome?: OutcomeState['outcome'];
   via?: ProviderName;

@@ -157,7 +157,7 @@ export const refusals = {
   listByAccount: search((db, accountId: string, page: Page & { address?: string }, now: number) => {
     const { after, address, limit } = page;
     const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
-    // The only account also gets refusals of unknown addresses. Of several, it is unknown which one mistyped them.
+    // The only account of a server also gets those for unknown addresses. With several, their sender is not known.
     return list(
       db,
       sql`r.at > ${since(after, now)} and r.domain <> '' ${ofAddress}

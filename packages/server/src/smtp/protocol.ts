@@ -11,7 +11,7 @@ export interface Reply {
   text: string;
 }
 
-/** A reply that does not count as a client error (null for none), and whether to close the connection then. */
+/** A reply (null for none) that does not count as a client error; `disconnects` closes the connection after it. */
 export interface Outcome {
   reply: Reply | null;
   disconnects: boolean;

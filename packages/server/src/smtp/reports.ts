@@ -179,7 +179,7 @@ export class SessionReports {
     if (!isFault) this.missed(message, shown, given === null);
   }
 
-  /** If the client is authenticated, stores for each other recipient that the client's inbox got the mail. */
+  /** An authenticated client's own inbox gets its mail: records this for each recipient that did not get it. */
   #stored({ envelope, recipients }: Named): void {
     this.#context.visits.delivered(envelope, this.#context.clock.now());
     if (!this.target) return;
@@ -193,11 +193,6 @@ export class SessionReports {
   missed({ envelope, recipients }: Named, reply = '', hadBegun = false): void {
     const addresses = new Set(recipients.map(({ address }) => this.target?.address ?? address));
     for (const address of addresses) this.#refused(envelope, address, reply, hadBegun ? { hadBegun } : {});
-  }
-
-  leftEarly(helo: string): void {
-    const { visits, clock } = this.#context;
-    visits.leftEarly({ at: clock.now(), remoteAddress: this.#peer.remoteAddress, helo });
   }
 
   authenticated({ password }: SmtpCredentials): void {

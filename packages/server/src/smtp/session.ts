@@ -172,9 +172,12 @@ export class Session {
     this.#mail?.release();
     if (this.#isInMessage) return;
     const transaction = this.#transaction;
+    const { visits, clock } = this.#context;
+    const { remoteAddress } = this.#transport;
     if (transaction && !transaction.metFault && transaction.recipients.length > 0)
       this.#reports.missed(transaction);
-    else if (this.#helo !== undefined && !this.#hasTrace) this.#reports.leftEarly(this.#helo);
+    else if (this.#helo !== undefined && !this.#hasTrace)
+      visits.leftEarly({ at: clock.now(), remoteAddress, helo: this.#helo });
   }
 
   /** @param isAnswer whether the line answers an AUTH challenge @returns undefined without a valid line */

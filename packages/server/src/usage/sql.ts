@@ -17,10 +17,8 @@ export interface UsageReport {
   days: UsageDay[];
 }
 
-/** When each threshold was first passed, epoch milliseconds. */
-type Passed = Record<UsageThreshold, number | null>;
-
-type MonthRow = Passed & { taken: number };
+/** By threshold: when it was first passed, epoch milliseconds. */
+type MonthRow = Record<UsageThreshold, number | null> & { taken: number };
 const MONTH = constant('taken, passed_80_at as "80", passed_100_at as "100"');
 
 /** @returns the thresholds that `used` is the first to pass */
@@ -91,10 +89,8 @@ export const usage = {
   ),
 
   report: write({ mayUseReserve: true, keepsInboxes: true }, async (tx, reports: UsageReport[]) => {
-    for (const { accountId, month, returned } of inOrder(
-      reports.filter((report) => report.returned > 0),
-      (report) => `${report.accountId} ${report.month}`,
-    ))
+    const returning = reports.filter((report) => report.returned > 0);
+    for (const { accountId, month, returned } of inOrder(returning, (one) => `${one.accountId} ${one.month}`))
       await tx.run(
         sql`update usage_months set taken = case when taken > ${returned} then taken - ${returned} else 0 end
             where account_id = ${accountId} and month = ${month}`,

@@ -22,7 +22,7 @@ export interface StopSources {
   onReload(): void;
 }
 
-/** 128 and the number of the signal, as in shells. */
+/** 128 plus the signal number, as in shells. */
 export const exitCodeOf = (signal: StopSignal): number => 128 + STOP_SIGNALS[signal];
 
 export function watchForStop(sources: StopSources) {
