@@ -111,10 +111,7 @@ function requireReply(start: string, reply: string): void {
   if (!reply.startsWith(start)) throw new SmtpRejection(reply, null);
 }
 
-/**
- * Sends a message by SMTP, without TLS and authentication. @returns `reply`: '' if the server accepts no recipient
- * @throws SmtpRejection if a command other than RCPT is rejected; Error of the system call if there is no connection
- */
+/** @returns `reply`: '' if no recipient is accepted @throws SmtpRejection if a command other than RCPT is rejected */
 export async function deliver(server: HostPort, envelope: Envelope) {
   const { socket, next, say } = openDialog(server, TIMEOUT_MS);
   const rejected: SmtpRejection[] = [];

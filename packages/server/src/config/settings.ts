@@ -147,7 +147,6 @@ export const chosenKey = requiring(
     hasValidChecksum(text),
 );
 
-/** All settings, in the order of the documentation. {@link variableOf} gives the names of their variables. */
 export const SETTINGS = {
   httpHost: {
     ...OWN_HOST,

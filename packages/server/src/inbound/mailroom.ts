@@ -26,7 +26,6 @@ const MAX_RECIPIENTS = 1_000;
 /** Bytes of the tags and metadata of one mail; SendGrid allows 10,000. */
 const MAX_GIVEN_BYTES = 64 * 1024;
 
-/** The caller of a provider's API, and the parts that serve it. */
 interface Served {
   store: Pick<Store, 'providerItems' | 'outgoing'>;
   events: Pick<EventBus, 'publishDeliveries'>;

@@ -21,7 +21,7 @@ export type CaptureTarget = Pick<InboxRecord, 'id' | 'accountId' | 'address'>;
 type CredentialStore = Pick<Store, 'inboxes' | 'keys'>;
 export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<CaptureTarget | undefined>;
 
-/** Finds credentials by hash, so that timing reveals no secret; keys need scope `read`. @throws AppError `unavailable` */
+/** Searches by hash, so that timing reveals no secret. API keys need only the scope `read`. @throws AppError `unavailable` */
 export async function findCaptureTarget(
   { store, clock }: { store: CredentialStore; clock: Clock },
   { authorizeAs, username, password }: SmtpCredentials,

@@ -51,7 +51,7 @@ export interface Refusal {
 /** If `ifOwned` (a domain) is set, the refusal is stored only if an account owned the domain at the time. */
 export type NewRefusal = Refusal & { ifOwned?: string };
 
-/** `address` of the record of mail to `address` that the inbox of the authenticated client received. */
+/** Key of the record that mail to `address` went to the inbox of an authenticated client instead. */
 export const capturedMail = (address: string): string => `captured ${address}`;
 
 interface Row {

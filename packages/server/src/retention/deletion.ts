@@ -138,7 +138,7 @@ async function inSteps(transaction: Transaction, step: (tx: Tx, limit: number) =
 
 /**
  * Deletes an account and its data, except counts of usage, quarantines and refusals. The first transaction
- * prevents new data. If a call fails, the next one continues. @returns `last` for the only account, which is kept
+ * prevents new data. If it fails, the next call continues. @returns `last` for the only account, which is kept
  */
 export const deleteAccount = steps(
   { mayUseReserve: true },

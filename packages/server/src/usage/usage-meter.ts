@@ -121,7 +121,6 @@ export class UsageMeter {
     return { remaining: limitOrNull(Math.max(0, left)), resetAt };
   }
 
-  /** Leased requests of the account that are unspent, and used requests by day that are not reported yet. */
   pending(accountId: string): { unspent: number; days: ReadonlyMap<Day, number> } {
     const months = this.#accounts.get(accountId) ?? [];
     const days = new Map<Day, number>();

@@ -67,10 +67,7 @@ const RUNS_MAYFLY = /^\s*(?:exec\s+|cross-env\s+|\w+=\S*\s+)*['"]?(?:\S*\/)?mayf
 /** Matches `mayfly dev & …`, but not `&&`, `2>&1` and `&>`. */
 const RUNS_IN_BACKGROUND = /(?<![&>])&(?![&>])/;
 
-/**
- * True if npm started this process in the foreground. Such a server stops when its parent has ended: npm sends SIGTERM
- * only to the shell that runs the script, and shells such as dash do not forward it.
- */
+/** True if npm runs this in the foreground. It then stops with its parent, as shells may not forward npm's SIGTERM. */
 export function isForegroundScript(env: Record<string, string | undefined>): boolean {
   const { npm_lifecycle_script: script = '' } = env;
   return RUNS_MAYFLY.test(script) && !RUNS_IN_BACKGROUND.test(script);
