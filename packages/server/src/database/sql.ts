@@ -2,7 +2,6 @@ import { codeOf } from '../errors.ts';
 
 export type Engine = 'sqlite' | 'postgres';
 
-/** Booleans are stored as 0 and 1, lists and objects as JSON text. */
 export type Value = string | number | bigint | null | Uint8Array;
 
 /** SQL with its values. Only this module creates it, so that values never become SQL text. */
@@ -214,7 +213,7 @@ export interface Kit {
   close(): Promise<void>;
 }
 
-/** `read` (short) runs on the main thread, `search` (long) on its own. `steps` uses several transactions. */
+/** `read` (short) runs on the main thread, `search` (long) on another. `steps` uses several transactions. */
 type Kind = 'read' | 'search' | 'write' | 'steps';
 
 export const isReading = (kind: Kind): boolean => kind === 'read' || kind === 'search';

@@ -25,7 +25,7 @@ export type ConnectionLimits = typeof CONNECTION_LIMITS;
 
 /** Open waits and streams of an account: enough for hundreds of tests, and a tenth of all connections. */
 export const MAX_HELD_PER_ACCOUNT = 1_000;
-/** Letters of a path parameter. Ids have 30. */
+/** Maximum characters of a path parameter. Ids have 30. */
 export const MAX_PARAMETER = 1_000;
 /** Attachments up to this size are decoded on the main thread (1 ms per MB); larger ones go to a worker. */
 export const DECODED_HERE_BYTES = 256 * 1024;
@@ -37,7 +37,7 @@ export const ADDRESS_ATTEMPTS = 5;
 export const STREAM_QUIET_MS = 15_000;
 /** A stream whose client reads nothing for this long is closed. */
 export const STREAM_STALLED_MS = 30_000;
-/** Clients resume a stream after this time. */
+/** Delay before a client reconnects to a stream: its `retry` field. */
 export const STREAM_RETRY_MS = 1_000;
 /** Limit of response bytes that the clients of an account have not read: hundreds of pages or three large messages. */
 export const MAX_UNREAD_BYTES_PER_ACCOUNT = 64 * 1024 * 1024;

@@ -29,13 +29,6 @@ const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
 const MAX_OPEN_ARCHIVES = 20;
 const RETRY_AFTER_SECONDS = 5;
 
-const tooManyArchives = (): AppError =>
-  new AppError(
-    'unavailable',
-    `${MAX_OPEN_ARCHIVES} recordings are being imported or replayed. Retry in ${RETRY_AFTER_SECONDS} seconds.`,
-    { retryAfterSeconds: RETRY_AFTER_SECONDS },
-  );
-
 /** When each message is replayed, milliseconds after the first. */
 function delaysOf(messages: readonly RecordedMessage[], speed: number): number[] {
   const times = messages.map(({ receivedAt }) => Date.parse(receivedAt));
@@ -187,7 +180,12 @@ export function recordingRoutes(app: App, context: RouteContext): void {
       const body = bodyStream(request, ACCEPTS, emptyArchive);
       try {
         const { receiveRecording } = await import('./upload.ts');
-        if (open >= MAX_OPEN_ARCHIVES) throw tooManyArchives();
+        if (open >= MAX_OPEN_ARCHIVES)
+          throw new AppError(
+            'unavailable',
+            `${MAX_OPEN_ARCHIVES} recordings are being imported or replayed. Retry in ${RETRY_AFTER_SECONDS} seconds.`,
+            { retryAfterSeconds: RETRY_AFTER_SECONDS },
+          );
         const { maxMessagesPerInbox: maxMessages } = plans.named(keyCaller(request).account.plan);
         const limits = { maxBytes: MAX_ARCHIVE_BYTES, maxMessages };
         const type = request.headers['content-type'] ?? '';

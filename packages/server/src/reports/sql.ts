@@ -142,7 +142,7 @@ const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
   waits.failed + waits.lists.empty + waits.streams.empty + refusals.count > 0;
 
 export const reports = {
-  /** Live inboxes and those of the last 24 hours. Above the limit, those without problems are left out. */
+  /** Inboxes that are live or ended within 24 hours. Above the limit, those without problems are left out. */
   listRun: search(async (db, accountId: string, labels: Labels, now: number) => {
     if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
     const totals: RunReport['totals'] = {

@@ -44,7 +44,6 @@ function duration(ms: number): string {
 const before = (at: number, { begun }: Facts, otherwise = ''): string =>
   at < begun ? ` ${duration(begun - at)} before this wait` : otherwise;
 
-/** Constructors of causes. `plain` is `text` without quotations from mails. */
 const causeOf =
   (certainty: Cause['certainty']) =>
   (code: Cause['code'], text: string, plain = text): Cause => ({ code, certainty, text, plain });

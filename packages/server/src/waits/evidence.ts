@@ -46,7 +46,6 @@ export interface SmtpClients {
 
 export interface EvidenceDeps {
   held: HeldDeps;
-  /** Resolves when all refusals from before the call are stored. */
   refusalsWritten(): Promise<void>;
   store: Pick<Store, 'accounts' | 'inboxes' | 'domains' | 'refusals' | 'outgoing'>;
   domains: readonly string[];
@@ -156,7 +155,7 @@ async function withoutRecipient(search: Search, concerning: readonly Refusal[]) 
   return { refused: shown.filter(hasCode), failedHandshakes: newestOf(handshakes) };
 }
 
-/** Clients without a recipient belong to no known account: shown to the only account, or by IP address. */
+/** Clients that named no recipient are shown to an only account, or to callers with the same IP address. */
 async function visible<T extends Pick<Peer, 'remoteAddress'>>(search: Search, clients: readonly T[]) {
   const callers = clients.filter(({ remoteAddress }) => remoteAddress === search.remoteAddress);
   return callers.length < clients.length && (await isOnlyAccount(search)) ? clients : callers;
@@ -196,11 +195,8 @@ async function elsewhere({ held, store, ownsAccount, inbox, now, sharedAfter }: 
   const [sinkId, catchAllId] = [ownId(sink), ownId(ofDomain?.live)];
   // Round to whole seconds, so that waits that end together share the reads.
   const after = Math.floor(sharedAfter / SECOND_MS) * SECOND_MS;
-  const similar = (
-    lines: RecipientLines,
-    outcome: NearMiss['outcome'],
-    inboxId: string | null,
-  ): Recipient[] => findSimilar(lines, inbox, MAX_OTHERS + 1).map((one) => ({ ...one, outcome, inboxId }));
+  const similar = (lines: RecipientLines, outcome: NearMiss['outcome'], inboxId: string | null) =>
+    findSimilar(lines, inbox, MAX_OTHERS + 1).map((one) => ({ ...one, outcome, inboxId }));
   const received = async (taker: string, inboxId: string | null): Promise<Recipient[]> =>
     similar(await held.store.messages.recipients(taker, after, now), 'received', inboxId);
   const recipients = similar(await held.store.refusals.recent(after, now), 'refused', null);

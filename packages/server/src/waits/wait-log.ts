@@ -16,11 +16,6 @@ const MAX_SUMMARY = 500;
 /** Maximum characters of the `seen` messages in a stored explanation. Further messages are left out. */
 const MAX_CONTENT = 64 * 1024;
 
-interface Item {
-  ended?: EndedWait;
-  explained?: ExplainedWait;
-}
-
 const cut = (text: string, length: number): string =>
   text.length > length ? `${text.slice(0, length - 1)}…` : text;
 
@@ -53,7 +48,7 @@ export function createWaitLog(
   clock: Clock,
   onLost: (error: unknown) => void,
 ) {
-  const batcher = new Batcher<Item, never>(
+  const batcher = new Batcher<{ ended?: EndedWait; explained?: ExplainedWait }, never>(
     async (items) => {
       const ended = items.flatMap((item) => item.ended ?? []);
       const explained = items.flatMap((item) => item.explained ?? []);

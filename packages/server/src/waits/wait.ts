@@ -99,7 +99,6 @@ async function explain(
   };
 }
 
-/** What explains a wait whose time is over, beside the messages that it has checked. */
 async function searched(deps: EvidenceDeps, scan: WaitScan, now: number) {
   const { inbox, from, begun, seenCount, matched } = scan;
   const meets = async (id: string, at: number): Promise<boolean> => {

@@ -98,7 +98,6 @@ export interface EventBodyDeps {
   domain: string;
 }
 
-/** An event to test an endpoint. No inbox or message has its ids. */
 function testEvent(eventId: string, receivedAt: number, { publicUrl, domain }: EventBodyDeps) {
   const address = `test@${domain}`;
   const text = 'This is a test event. Your code is 123456.';

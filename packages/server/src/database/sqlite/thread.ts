@@ -74,7 +74,6 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
   function emptyLog(): void {
     database.exec(`pragma busy_timeout = ${READERS_TIMEOUT_MS}`);
     try {
-      // A reader that prevents the truncation is not an error.
       database.exec('pragma wal_checkpoint(truncate)');
       freeWhenFailed = Number.NEGATIVE_INFINITY;
     } catch (error) {

@@ -16,7 +16,6 @@ interface Unit {
 
 interface TransactionHooks {
   afterCommit(): void;
-  /** Called when the disk is full, before one more attempt. */
   makeSpace(): void;
   onBroken(error: unknown): void;
 }

@@ -21,21 +21,15 @@ export interface Taken {
   fullInSeconds: number;
 }
 
-interface Bucket {
-  tokens: number;
-  /** When `tokens` was computed, monotonic milliseconds. */
-  at: number;
-}
-
 type Rate = Pick<Plan, 'requestsPerSecond' | 'burst'>;
 
 const limitsRate = ({ requestsPerSecond, burst }: Rate): boolean =>
   Number.isFinite(requestsPerSecond) && Number.isFinite(burst);
 
-/** Token buckets in memory, the least recently used first. */
+/** Token buckets in memory, the least recently used first. `at`: when `tokens` was computed, monotonic milliseconds. */
 export class RateLimit {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new Map<string, { tokens: number; at: number }>();
   #nodes = 1;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {

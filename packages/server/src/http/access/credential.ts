@@ -87,7 +87,7 @@ export interface Credential {
   known: { owner: unknown; until: number } | undefined;
 }
 
-/** The end of error messages. Error messages never quote the header, because it may contain a secret. */
+/** Ends error messages. These never quote the header, because it may contain a secret. */
 const HOW_TO_AUTHENTICATE =
   'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
 const WHERE_KEYS_COME_FROM =
@@ -154,11 +154,7 @@ const nameOf = (host: string): string => /^\[?(.*?)\]?(?::\d+)?$/.exec(host)?.[1
 /** True for an IP address or a name without dots. DNS rebinding cannot use them: it needs a public domain. */
 const isFixed = (name: string): boolean => isIP(name) !== 0 || /^[a-z0-9_-]+$/.test(name);
 
-/**
- * Requires that a program on this machine sent a request with the development key.
- * @param openHosts host names under which other machines may use the key, also through a proxy; null for none
- * @throws AppError `cross_site_request` for a proxy, a page of another origin, or a foreign Host (DNS rebinding)
- */
+/** @param openHosts names for other machines, also through a proxy; or null @throws AppError `cross_site_request` */
 export function assertLocal(
   { headers, raw, method }: FastifyRequest,
   publicUrl: string | null,

@@ -38,7 +38,7 @@ export type AnswerCors = ReturnType<typeof createCors>;
 /** Access-Control-Allow-Credentials is never sent, so browsers add no cookies, and `*` is as safe as a list. */
 export function createCors(origins: readonly string[]) {
   const isAny = origins.includes(ANY);
-  /** @returns true for a preflight of an allowed origin, which has its response then */
+  /** @returns true if this was a preflight of an allowed origin, and the response has been sent */
   return ({ method, headers }: FastifyRequest, reply: FastifyReply): boolean => {
     if (origins.length === 0) return false;
     // A cache must not give the response for one origin to another.

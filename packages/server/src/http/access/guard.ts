@@ -71,7 +71,7 @@ declare module 'fastify' {
   }
 }
 
-/** Each recorded use of a session is a write. */
+/** The use of a session is recorded at this interval, because each record is a write. */
 const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 
 const CACHED_INBOXES = 1_000;
@@ -117,10 +117,7 @@ export class Guard {
     this.#shared = createSharing(deps.store, deps.clock, CACHED_INBOXES);
   }
 
-  /**
-   * @param admit called as soon as the account is known, before scope and inbox are checked
-   * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`
-   */
+  /** @param admit called before scope and inbox are checked @throws AppError for a wrong credential, scope or inbox */
   async check(asking: Asking, admit: Admit = async () => undefined): Promise<Caller> {
     const { authorization, session } = asking;
     if (authorization === undefined && session !== undefined)

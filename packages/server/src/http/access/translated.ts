@@ -19,7 +19,5 @@ export async function admitTranslated(
 }
 
 /** Sends bytes, because Fastify adds a charset to strings. */
-export const sendTranslated = (
-  reply: FastifyReply,
-  { status = 200, type, headers = {}, body }: Reply,
-): FastifyReply => reply.code(status).header('content-type', type).headers(headers).send(Buffer.from(body));
+export const sendTranslated = (reply: FastifyReply, { status = 200, type, headers = {}, body }: Reply) =>
+  reply.code(status).header('content-type', type).headers(headers).send(Buffer.from(body));

@@ -14,10 +14,7 @@ import { invalidField } from './invalid-fields.ts';
 /** A Host header: empty, or a host with an optional port (RFC 3986 section 3.2.2). Names of containers may have underscores. */
 const HOST = /^(?:(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?)?$/;
 
-/**
- * @throws AppError `invalid_request` for a missing, repeated or malformed Host (RFC 9112 section 3.2),
- *   `unsupported_media_type` for a body with a content coding (RFC 9110 section 15.5.16)
- */
+/** Requires one valid Host (RFC 9112 section 3.2) and no content coding (RFC 9110 section 15.5.16). @throws AppError */
 export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
   // Node keeps the first of several Host fields, but a proxy may use another one.
   let hosts = 0;

@@ -25,7 +25,7 @@ export function sendJson(reply: FastifyReply, body: Buffer, tag: string | null):
   return reply.header('content-type', JSON_TYPE).send(body);
 }
 
-/** For clients that poll. A response is correct while the `version` of its inbox, which the guard reads, is the same. */
+/** Caches responses for clients that poll. Each stays valid while the `version` of its inbox is the same. */
 export class ResponseCache {
   readonly #cache = new LRUCache<string, { body: Buffer; tag: string }>({
     maxSize: 16 * 1024 * 1024,

@@ -78,7 +78,6 @@ const senderOf =
     }
   };
 
-/** Finds the inbox with this address or id for the development key. */
 async function inboxForDevKey(send: Send, username: string): Promise<{ id: string } | undefined> {
   const isAddress = username.includes('@');
   const path = isAddress

@@ -80,7 +80,7 @@ function stretchOf(found: readonly Sized[], empty: number): Stretch {
   return { place: found[rows - 1]?.place ?? empty, rows, isComplete };
 }
 
-/** Returns a `LIKE` pattern for all stored JSON texts that contain `text`, or null if it would be too short. */
+/** Returns a `LIKE` pattern for JSON texts with `text` in any case and Unicode form; null if it is too short. */
 export function likePattern(text: string): string | null {
   const stretches = fold(text).match(PIECES) ?? [];
   // `fold` also makes these from other characters: dotted capital I, Kelvin sign, dashes.

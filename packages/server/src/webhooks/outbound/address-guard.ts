@@ -31,10 +31,7 @@ class AddressRefusedError extends Error {
   readonly code = 'ERR_ADDRESS_REFUSED';
 }
 
-/**
- * True for public unicast addresses and for addresses inside `allow`. IPv6 addresses that contain an IPv4
- * address (mapped, NAT64, 6to4, Teredo, ISATAP) are rejected, since each could bypass a rule for IPv4.
- */
+/** Rejects IPv6 forms of IPv4 addresses too (mapped, NAT64, 6to4, Teredo, ISATAP), unless `allow` has them. */
 export function isAllowedAddress(ip: string, allow: readonly Cidr[]): boolean {
   if (isIP(ip) === 0 || ip.includes('%')) return false;
   return isPublic(ipaddr.parse(ip)) || allow.some((network) => isInside(network, ip));

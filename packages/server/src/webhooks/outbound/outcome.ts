@@ -1,7 +1,6 @@
 import type { DeliveryAttempt } from '@mayfly/client/contract';
 import { codeOf, messageOf } from '../../errors.ts';
 
-/** `message` is a sentence for the endpoint's owner; it reveals nothing about the server's network. */
 export type AttemptError = NonNullable<DeliveryAttempt['error']>;
 
 export interface AttemptOutcome {

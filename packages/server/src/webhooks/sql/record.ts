@@ -28,7 +28,6 @@ const MAX_LOGGED = 100;
 const PAUSE_MS = sql`case failed_attempts when 0 then 0
   else ${LEAST}(1000, 25 << cast(${LEAST}(failed_attempts - 1, 10) as integer)) end`;
 
-/** @returns false if the delivery no longer exists */
 async function updateDelivery(
   tx: Tx,
   { deliveryId, leasedUntil, attempt, next }: AttemptResult,
