@@ -291,7 +291,6 @@ export const outgoing = {
 
 /** Completes rows whose mail this transaction stores. @returns the ids of those that were still pending */
 export async function endDelivered(tx: Tx, ids: readonly string[], now: number): Promise<string[]> {
-  if (ids.length === 0) return [];
   const rows = await tx.all<{ id: string }>(
     sql`update outgoing set state = 'delivered', due_at = null, leased_until = null, raw = null, error = null,
         ended_at = ${now}, attempts = attempts + 1
@@ -301,15 +300,7 @@ export async function endDelivered(tx: Tx, ids: readonly string[], now: number):
 }
 
 export async function failDelivered(tx: Tx, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
   await tx.run(
     sql`update outgoing set state = 'failed', error = 'The inbox is full, or has ended.' where id ${anyOf(ids)}`,
   );
-}
-
-/** Uses the next rule once. @returns undefined if no rule is left */
-export function takeOutcome(rules: OutcomeState[]): OutcomeState['outcome'] | undefined {
-  const rule = rules.find(({ left }) => left > 0);
-  if (rule) rule.left -= 1;
-  return rule?.outcome;
 }

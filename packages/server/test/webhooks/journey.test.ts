@@ -197,6 +197,19 @@ describe('a webhook', () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
+  it('sends nothing of the messages of an inbox that was emptied', async () => {
+    answer = { status: 500 };
+    const webhook = await app.register(receiver.port);
+    const inbox = await app.createInbox();
+    await app.mail(inbox.address);
+    await attempted(webhook.id, 1);
+    bodyOf(await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages`), 204);
+    await app.clock.advance(6_000);
+    const cancelled = { state: 'cancelled', reason: 'The message was deleted.' };
+    expect(await ended(webhook.id)).toMatchObject(cancelled);
+    expect(receiver.requests).toHaveLength(1);
+  });
+
   it('leaves one line an attempt in the log of the server: ids and the outcome, no URL, secret or mail', async () => {
     const webhook = await app.register(receiver.port);
     await app.mail((await app.createInbox()).address, 'confidential');

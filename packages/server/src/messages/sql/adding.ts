@@ -12,7 +12,7 @@ import {
   write,
 } from '../../database/sql.ts';
 import { newId } from '../../ids.ts';
-import { endDelivered, failDelivered, takeOutcome } from '../../outgoing/sql.ts';
+import { endDelivered, failDelivered } from '../../outgoing/sql.ts';
 import {
   addSources,
   insertRows,
@@ -197,7 +197,7 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
     takePlaces(tx, counts),
     lockInboxes(tx, inboxIds, now),
     webhooksOf(tx, accountIds, inboxIds, now),
-    endDelivered(tx, outgoing, now),
+    outgoing.length === 0 ? Promise.resolve([]) : endDelivered(tx, outgoing, now),
   ]);
   // Even recipients that will get no message have an `accountOrder` reserved.
   const places = new Map(
@@ -309,6 +309,13 @@ async function moveInboxes(tx: Tx, { inboxes }: Locked, now: number): Promise<vo
   );
 }
 
+/** Uses the next rule once. @returns undefined if no rule is left */
+function takeOutcome(rules: OutcomeState[]): OutcomeState['outcome'] | undefined {
+  const rule = rules.find(({ left }) => left > 0);
+  if (rule) rule.left -= 1;
+  return rule?.outcome;
+}
+
 /** Takes the next simulated outcome (such as a bounce) of each inbox, so that no other mail uses it. */
 async function addOutcomes(tx: Tx, mails: readonly PlannedMail[], now: number): Promise<void> {
   const rows: Value[][] = [];
@@ -365,8 +372,8 @@ export const addBatch = write(
       addUnread(tx, kept),
       moveInboxes(tx, locked, now),
       addOutcomes(tx, kept, now),
-      failDelivered(tx, undelivered),
       removeSources(tx, refused),
+      ...(undelivered.length > 0 ? [failDelivered(tx, undelivered)] : []),
     ]);
     await (overfull.length === 0 ? tx.finish(others) : others.then(() => evict(tx, overfull)));
     return placed;

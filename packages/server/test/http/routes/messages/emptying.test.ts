@@ -1,6 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { startHttp as startReceiver } from '../../../webhooks/receivers.ts';
-import { startWebhookApp } from '../../../webhooks/start-webhooks.ts';
 import { type Body, type TestInbox, useHttp } from '../../start-http.ts';
 
 const http = useHttp();
@@ -86,27 +84,6 @@ describe('DELETE /v1/inboxes/{id}/messages', () => {
       expect((await empty()).status).toBe(404);
     } finally {
       http.store.messages.deleteAll = deleteAll;
-    }
-  });
-});
-
-describe('an emptied inbox', () => {
-  it('ends the deliveries of its messages that are pending, as the deletion of one message does', async () => {
-    const app = await startWebhookApp();
-    const receiver = await startReceiver((response) => response.writeHead(500).end());
-    try {
-      const webhook = await app.register(receiver.port);
-      const inbox = await app.createInbox();
-      await app.mail(inbox.address);
-      await app.untilDeliveries(webhook.id, ([one]) => one?.attempts.length === 1);
-      await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages`);
-      await app.clock.advance(10_000);
-      const [delivery] = await app.untilDeliveries(webhook.id, ([one]) => one?.state !== 'pending');
-      expect(delivery).toMatchObject({ state: 'cancelled', reason: 'The message was deleted.' });
-      expect(receiver.requests).toHaveLength(1);
-    } finally {
-      await receiver.close();
-      await app.stop();
     }
   });
 });
