@@ -120,7 +120,7 @@ async function hasRows(tx: Tx, accountId: string): Promise<boolean> {
 }
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
-  // Requests that confirm a URL belong to no inbox.
+  // Rows are left that belong to no inbox: requests that confirm a URL.
   await tx.run(sql`delete from outgoing where account_id = ${accountId}`);
   // Delete the account first: this waits for transactions that store its mail and update account_orders.
   const account = await tx.first<{ seq: number }>(
@@ -149,7 +149,7 @@ export const deleteAccount = steps(
       return marked;
     });
     if (outcome !== 'marked') return outcome;
-    // End all inboxes first, because deleting their rows takes longer.
+    // Make all inboxes unreadable before any rows are deleted, because deleting takes longer.
     await inSteps(transaction, (tx, limit) => endInboxes(tx, accountId, limit, now));
     const free = choresOf(accountId);
     await inSteps(transaction, async (tx, limit) => {

@@ -8,7 +8,7 @@ import type { UsageReport } from './sql.ts';
 /** A lease has at most this share of the quota. A crash of a node loses at most one lease per account. */
 const LEASE_SHARE = 1 / 100;
 const MAX_LEASE = 1_000;
-/** Other nodes may return requests of a quota that is used up. */
+/** When a used-up quota is read again: other nodes may have returned requests by then. */
 const RETRY_EMPTY_MS = 5_000;
 
 export interface Charge {
@@ -63,7 +63,7 @@ class AccountMonth {
 const REPORT_EVERY_MS = 10_000;
 /** An account without a request for this long returns the rest of its lease, for other nodes. */
 const RETURN_AFTER_MS = 60_000;
-/** An account without a request for this long is dropped from memory. No request takes so long. */
+/** An account without a request for this long is dropped from memory. No request that may be refunded takes so long. */
 const FORGET_AFTER_MS = 600_000;
 
 function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
