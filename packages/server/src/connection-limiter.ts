@@ -18,7 +18,8 @@ interface Limits {
 /** At most this share of `maxConnections` can be exempt from being counted. */
 const EXEMPT_SHARE = 0.5;
 
-/** Above a limit, a new connection replaces an idle one of the same client; above the total, one of the largest client. */
+// Above the limit of a client, its new connection replaces one of its idle connections. Above the total limit, it
+// replaces one of the client with the most connections. So a client that floods the server replaces only its own.
 export class ConnectionLimiter<C extends LimitedConnection> {
   readonly #limits: Limits;
   /** Connections of each client, the least recently used first. */

@@ -20,7 +20,6 @@ export function oncePerMinute(clock: Pick<Clock, 'monotonic'>, write: (error: Er
   };
 }
 
-/** Bytes of queued log lines; further lines are dropped. */
 const MAX_WAITING_BYTES = 256 * 1024;
 
 /** Writes without blocking. @param done called once, with an error if the text was not written completely */
@@ -33,7 +32,6 @@ export class LogOutput {
   #waitingLength = 0;
   #writing = 0;
   #dropped = 0;
-  /** Number of dropped lines that the log has not reported yet. */
   #unreported = 0;
   #whenEmpty: (() => void)[] = [];
 

@@ -79,7 +79,6 @@ function writeToStandardOutput(): WriteLog {
   return (text, done) => void stdout.write(text, done);
 }
 
-/** Before it exits, the process waits at most this long for log lines to be written. */
 const LAST_LINES_MS = 500;
 
 /** Waits for the output, but exits after a time limit: a pending write would keep the process running. */

@@ -21,7 +21,6 @@ export const YOUNG_HEAP_MB = 12;
 /** Buffers of at least this size are freed explicitly. They never share memory with other data. */
 export const LARGE_BYTES = 256 * 1024;
 
-/** A view of the same bytes. */
 export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 

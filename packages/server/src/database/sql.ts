@@ -237,7 +237,7 @@ export interface Range {
   limit: number;
 }
 
-/** Returned if an operation needs unparsed mails. It is called again with `before` as the end of its range. */
+/** Result of an operation that needs unparsed mails. After they are parsed, it is called again up to `before`. */
 export interface Unread {
   readonly unread: readonly number[];
   readonly before: number;

@@ -140,7 +140,6 @@ interface Facts {
   deliveries: readonly Pick<DeliveryRecord, 'id' | 'webhookId' | 'attempts'>[];
   attempts: readonly Refusal[];
   sent?: readonly OutgoingRecord[];
-  /** When the 250 reply was sent, epoch milliseconds; null if unknown. */
   repliedAt: number | null;
 }
 

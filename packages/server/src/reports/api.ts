@@ -87,7 +87,6 @@ function waitSentence({ waitedMs, count, summary }: RunInbox['waits']['failures'
   return `A wait of ${(waitedMs / 1000).toFixed(1)} s for ${wanted} failed. ${summary}`;
 }
 
-/** A sentence for the report if all lists or streams ended without a message; otherwise none. */
 function heldSentence(kind: 'list' | 'stream', { waits, received }: RunInbox): string[] {
   const { withMessages, empty } = kind === 'list' ? waits.lists : waits.streams;
   if (empty === 0 || withMessages > 0) return [];

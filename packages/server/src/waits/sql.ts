@@ -32,7 +32,7 @@ export interface ExplainedWait {
   content: string;
 }
 
-/** Result of a held request; `failed` is null after success. `continues` names the wait of which it is a part. */
+/** `failed` is null after success. `continues` has the conditions of a wait that the client split into requests. */
 export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'wait'; failed: FailedWait | null; continues?: Pick<FailedWait, 'match' | 'count'> | undefined }
   | { kind: 'list' | 'stream'; hadMessages: boolean }

@@ -263,7 +263,7 @@ export const searching = {
     for (const row of rows) {
       const message = toMessage(inboxId, row);
       const content = contents?.get(row.id);
-      // The message was deleted after its row was read.
+      // Skips a message that was deleted after its row was read.
       if (contents && !content) continue;
       messages.push({ message, failed: failedConditions(message, conditions, content) });
     }
