@@ -24,7 +24,7 @@ export type KeyScope = Key['scope'];
 export interface KeyRecord extends Pick<Key, 'id' | 'name' | 'scope' | 'prefix'> {
   accountId: string;
   createdAt: number;
-  /** Epoch milliseconds; null: never. */
+  /** Epoch milliseconds; null if the key never expires. */
   expiresAt: number | null;
 }
 
@@ -41,7 +41,7 @@ export interface DomainRecord {
   createdAt: number;
 }
 
-/** Locks an account before its rows are counted. @returns false if it is deleted or being deleted */
+/** Locks an account, so that concurrent writes cannot exceed its limits. @returns false if deleted or being deleted */
 async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
   const account = await tx.first(
     sql`select id from accounts where id = ${accountId} and deleted_at is null ${FOR_UPDATE}`,

@@ -57,7 +57,7 @@ function readArguments(args: string[]) {
   }
 }
 
-/** The addresses of a list; each character is one byte. A name without a domain is a user of this machine. */
+/** @param list addresses, decoded as Latin-1 to keep each byte. A name without a domain is a user of this machine. */
 const addressesIn = (list: string): string[] =>
   parseAddressList(list.replaceAll(/\r\n/g, ''))
     .mailboxes.map(({ address, name }) => address || (/^\S+$/.test(name) ? `${name}@localhost` : ''))

@@ -21,7 +21,7 @@ export function details(lines: readonly (readonly [name: string, value: string])
 
 export const indented = (text: string): string => text.replace(/^(?=.)/gm, GAP);
 
-/** Times, whose names end in `At`, are shown by {@link time}. */
+/** Formats values whose names end in `At` with {@link time}. */
 export const json = (value: unknown): string =>
   JSON.stringify(value, (name, one) => (name.endsWith('At') && one !== null ? time(one) : one), 2);
 

@@ -4,7 +4,7 @@ import { hashCredential, newCredential } from '../ids.ts';
 const REUSE_MS = 60_000;
 export type SignInCodes = ReturnType<typeof createSignInCodes>;
 
-/** Codes in links that sign in without a key. A code is kept in memory, so it ends with the process. */
+/** Codes in links that sign in without a key. Codes are only in memory, so a restart invalidates them. */
 export function createSignInCodes() {
   let made: { hash: string; accountId: string; endsAt: number } | undefined;
   return {

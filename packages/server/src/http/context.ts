@@ -52,7 +52,7 @@ export interface HttpDeps {
   /** The account of the development key; undefined if the server does not accept that key. */
   devAccountId?: string | undefined;
   signInCodes: SignInCodes;
-  /** For tests. */
+  /** Set only by tests. */
   limits?: Partial<ConnectionLimits>;
 }
 

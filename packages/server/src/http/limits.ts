@@ -1,4 +1,4 @@
-/** The largest valid JSON body is much smaller, even with all labels at their limits and escaped. */
+/** The largest valid JSON body is much smaller, even with labels of maximum size and all characters escaped. */
 export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_HEADER_BYTES = 16 * 1024;
 /** A connection without traffic for this long is closed, even with an unread response. Twice the longest wait. */
@@ -9,7 +9,7 @@ export const MAX_DISCARDED_BYTES = 128 * 1024;
 
 export const CONNECTION_LIMITS = {
   maxConnections: 10_000,
-  /** Twice {@link MAX_HELD_PER_ACCOUNT}. */
+  /** Twice {@link MAX_HELD_PER_ACCOUNT}: waits and streams of one account use at most half of the connections. */
   maxConnectionsPerAddress: 2_000,
   headersTimeoutMs: 10_000,
   /** Enough for a message of 50 MiB at 7 Mbit/s. Not more, because a slow client holds memory for its mail. */
@@ -18,12 +18,12 @@ export const CONNECTION_LIMITS = {
   keepAliveMs: 72_000,
 };
 
-/** Maximum of waiting requests on a connection. Only load generators send requests without waiting for responses. */
+/** Limit of pipelined requests of a connection. Only load generators send requests before earlier responses. */
 export const MAX_PIPELINED = 20;
 
 export type ConnectionLimits = typeof CONNECTION_LIMITS;
 
-/** Open waits and streams of an account: enough for hundreds of tests, and a tenth of all connections. */
+/** Limit of open waits and streams of an account: enough for hundreds of tests, a tenth of all connections. */
 export const MAX_HELD_PER_ACCOUNT = 1_000;
 /** Maximum characters of a path parameter. Ids have 30. */
 export const MAX_PARAMETER = 1_000;
@@ -31,7 +31,7 @@ export const MAX_PARAMETER = 1_000;
 export const DECODED_HERE_BYTES = 256 * 1024;
 /** Maximum of concurrent decodings, each of which holds a whole message in memory. One account gets at most two. */
 export const MAX_DECODINGS = 3;
-/** More collisions of random addresses mean that the generator is broken. */
+/** Attempts to create a random address. If all of them exist already, the random generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;
 /** Interval of keep-alives in a stream, below the idle timeout of common proxies. */
 export const STREAM_QUIET_MS = 15_000;

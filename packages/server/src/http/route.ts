@@ -36,7 +36,7 @@ type Operation<Params, Query, Headers, Body> = Partial<Inputs<Params, Query, Hea
     operationId: string;
     summary: string;
     description: string;
-    /** By status. The lowest is that of a successful response. */
+    /** Response schemas by status. The lowest status is that of success. */
     response: Record<number, object>;
     handler: Handler<Inputs<Params, Query, Headers, Body>>;
   };

@@ -61,12 +61,12 @@ export async function createHttpServer(options: Config, deps: HttpDeps) {
       for (const server of [app.server, second]) server?.on('error', report);
       return { port };
     },
-    /** Stops listening, ends held requests, and gives others `graceMs` to finish. May be called before start(). */
+    /** Stops listening, ends waits and streams, gives other requests `graceMs`. May be called before start(). */
     async stop(graceMs: number): Promise<void> {
       held.release();
       second?.close();
       const closed = app.close();
-      // After the last response, no open connection has a complete request.
+      // After the last response, close idle connections and those with an incomplete request.
       void listener.answered().then(() => app.server.closeAllConnections());
       await endOf(closed, graceMs, deps.clock);
       app.server.closeAllConnections();
@@ -233,7 +233,7 @@ class HttpConnection implements LimitedConnection {
   }
 }
 
-/** Requests of one client address in one turn of the event loop. A thousand ordinary clients send fewer. */
+/** Limit of requests per client address and turn of the event loop. A thousand ordinary clients send fewer. */
 const MAX_REQUESTS = 500;
 /** A chunk of a body takes an eighth of the CPU time of a request. */
 const REQUESTS_PER_CHUNK = 1 / 8;
@@ -265,7 +265,7 @@ function createTurnLimit(limiter: ConnectionLimiter<HttpConnection>, clock: Cloc
       const others = paused.get(connection.source);
       if (!others) return;
       others.push(connection);
-      // Pause after this tick, because Node starts to read at its end. The address may have been resumed by then.
+      // A pause now would have no effect: Node starts to read after this tick. By then the address may be resumed.
       setImmediate(() => {
         if (paused.get(connection.source) === others) connection.socket.pause();
       });

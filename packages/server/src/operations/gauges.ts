@@ -14,7 +14,7 @@ export async function measureDisk(path: string) {
   return { databaseBytes: main + log, freeBytes: bavail * bsize, totalBytes: blocks * bsize };
 }
 
-/** Clocks synchronized by NTP differ by milliseconds. */
+/** A larger difference means that a clock is not synchronized: with NTP, clocks differ by milliseconds. */
 const WARN_ABOVE_MS = 1_000;
 
 type Deps = Pick<GaugeSources, 'store' | 'clock'>;
@@ -37,7 +37,7 @@ export async function warnOfClock(deps: Deps & { log: Logger }): Promise<void> {
   );
 }
 
-/** Figures of this process; those of roles that do not run here are missing. */
+/** Figures of this process. A role that does not run in it (SMTP, for example) has none. */
 type Live = Partial<
   Record<
     'smtpBytes' | 'parserJobs' | 'senderChecks' | 'writes' | 'heldRequests' | 'connections',

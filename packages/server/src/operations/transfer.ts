@@ -87,7 +87,7 @@ async function openTarget(url: string, tables: readonly Table[]): Promise<Client
     await upgradeTables(client);
     await client.query('begin');
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    // Reading the source may take long, and the transaction is idle meanwhile.
+    // Reading the source may take long. Meanwhile the transaction is idle, and a time limit would end it.
     await client.query('set local idle_in_transaction_session_timeout = 0');
     await lockEmpty(client, tables);
     return client;
@@ -195,7 +195,7 @@ export async function transfer(
   if (!existsSync(path))
     throw new Error(`There is no database ${path}. Give the data folder of the server with --from.`);
   onStep('Checking the database');
-  // Opening the database migrates it, and gives up what a stopped server left unfinished.
+  // Opening the database migrates it, and cancels imports and replays that a stopped server did not finish.
   await (await openSqlite({ path })).close();
   const lock = lockForServer(path);
   const source = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });

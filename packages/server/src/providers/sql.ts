@@ -1,7 +1,7 @@
 import type { ProviderName } from '@mayfly/client/contract';
 import { FOR_UPDATE_SKIP_LOCKED, parseOr, read, sql, type Tx, write } from '../database/sql.ts';
 
-/** Templates of one owner, of all providers together. */
+/** Limit of the templates of one owner for all providers together. */
 const MAX_TEMPLATES = 1_000;
 /** Total size of the templates of one owner, because one request may return all of them. */
 const MAX_TEMPLATE_BYTES = 16 * 1024 * 1024;

@@ -80,7 +80,7 @@ async function importAll(
   }
 }
 
-/** @throws AppError `message_too_large`, `invalid_request` for a replay that is too long, and as createInbox */
+/** @throws AppError `message_too_large`, `invalid_request` if a replay is too long, and the errors of createInbox */
 async function importInbox(
   context: RouteContext,
   request: FastifyRequest<{ Querystring: ImportQuery }>,

@@ -21,7 +21,7 @@ export interface UsageReport {
 type MonthRow = Record<UsageThreshold, number | null> & { taken: number };
 const MONTH = constant('taken, passed_80_at as "80", passed_100_at as "100"');
 
-/** @returns the thresholds that `used` is the first to pass */
+/** Stores when `used` first reaches a threshold. @returns the thresholds that this call has stored */
 async function pass(
   tx: Tx,
   { accountId, month, limit }: { accountId: string; month: Month; limit: number | null },

@@ -8,7 +8,7 @@ import type { UsageReport } from './sql.ts';
 /** A lease has at most this share of the quota. A crash of a node loses at most one lease per account. */
 const LEASE_SHARE = 1 / 100;
 const MAX_LEASE = 1_000;
-/** When a used-up quota is read again: other nodes may have returned requests by then. */
+/** Delay before a used-up quota is queried again. Other nodes may have returned unspent requests by then. */
 const RETRY_EMPTY_MS = 5_000;
 
 export interface Charge {
@@ -112,7 +112,7 @@ export class UsageMeter {
     account.count(day, -1);
   }
 
-  /** Requests left until `resetAt` (epoch milliseconds): all if the account was not charged on this node. */
+  /** Requests left until `resetAt` (epoch milliseconds); `limit` if this node has not charged the account. */
   standing(accountId: string, limit: number): { remaining: number | null; resetAt: number } {
     const now = this.#clock.now();
     const account = this.#find(accountId, limit, now);

@@ -3,12 +3,12 @@ import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
 
-/** An event announces due rows. This poll finds rows whose event was lost. */
+/** Interval of polls. They find due rows whose event was lost; normally an event announces due rows. */
 const IDLE_POLL_MS = 1_000;
 /** Pause when rows are due but none was claimed, for example at the limit of concurrent attempts. */
 const NOTHING_CLAIMED_MS = 100;
 const STORAGE_PAUSE_MS = 1_000;
-/** How long a stop waits for attempts in progress. The whole process has ten seconds. */
+/** How long `stop` waits for attempts in progress. The whole process has ten seconds to stop. */
 const STOP_GRACE_MS = 5_000;
 
 export interface DueLoopDeps {

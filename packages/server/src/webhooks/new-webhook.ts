@@ -13,7 +13,7 @@ interface Deps {
   plans: Plans;
 }
 
-/** The functions throw AppError `webhook_url_refused`. An object, because inboxes must not import webhooks. */
+/** Passed to inbox routes, which must not import webhooks. The functions throw AppError `webhook_url_refused`. */
 export const createNewWebhooks = ({ guard, clock, plans }: Deps) => ({
   checkUrl: (url: string): Promise<string> => checkUrl(url, guard),
 

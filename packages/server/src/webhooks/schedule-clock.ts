@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** Epoch milliseconds, by the clock of PostgreSQL or of this process: changes of the wall clock do not matter. */
+/** Epoch milliseconds by PostgreSQL's clock or this process's monotonic clock: the wall clock may be changed. */
 export type ScheduleClock = ReturnType<typeof createScheduleClock>;
 
 /** @param storageTime the database's time; null if the store has no clock of its own */

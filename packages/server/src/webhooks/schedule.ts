@@ -18,7 +18,7 @@ export const RETRY_DELAYS_MS: readonly number[] = [
 export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
 /** Delays vary randomly by this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
-/** Longest delay that a Retry-After header can ask for, so that every delivery ends. */
+/** Longest delay that a Retry-After header can cause, so that no delivery stays pending forever. */
 export const MAX_RETRY_AFTER_MS = DAY_MS;
 const FAILING_FOR_MS = 5 * DAY_MS;
 /** More than {@link MAX_ATTEMPTS}, so that one failed delivery alone never disables a webhook. */
@@ -27,7 +27,7 @@ export const MIN_FAILED_ATTEMPTS = 10;
 type NextStep =
   | { state: 'pending'; inMs: number }
   | { state: 'delivered'; reason: null }
-  /** `isGone`: the webhook is disabled; its owner sees the reason. */
+  /** If `isGone`, the webhook must be disabled too. Its owner sees `reason`. */
   | { state: 'failed'; reason: string; isGone: boolean };
 
 /** @param attemptNumber starts at 1 @param now wall clock in epoch milliseconds, for a date in Retry-After */

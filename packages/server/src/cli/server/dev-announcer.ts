@@ -114,7 +114,7 @@ export function createDevAnnouncer(config: Config, print: Print, warn: Print, is
   return {
     warning: warn,
     firstKey: (key) => {
-      // With the development key, the generated key is not needed; "mayfly key create" creates others.
+      // Where the development key is valid, the generated key is not needed. "mayfly key create" creates others.
       if (!hasDevKey(config)) print(firstKeyText(key));
     },
     started(running) {

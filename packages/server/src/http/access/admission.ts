@@ -9,9 +9,9 @@ import type { Store } from '../../store.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { Charge, UsageMeter } from '../../usage/usage-meter.ts';
 
-/** Above it, the least recently used bucket is dropped. It is probably full, like a new one. */
+/** If there are more, the least recently used bucket is dropped. It is probably full, as a new bucket is. */
 const MAX_BUCKETS = 100_000;
-/** Rounding errors must not reject a client that waited for `Retry-After`. */
+/** Tolerance in tokens: a rounding error must not reject a client that waited for `Retry-After`. */
 const ROUNDING = 1e-6;
 
 export interface Taken {
@@ -68,7 +68,7 @@ export class RateLimit {
 
 const BEAT_EVERY_MS = 3 * SECOND_MS;
 
-/** Divides rate limits by the number of live nodes. @returns a function that ends this and gives up this node's share */
+/** Divides rate limits by the number of live nodes. @returns a function that subtracts this node */
 export async function divideByLiveNodes(
   rate: RateLimit,
   { store, clock, log }: { store: Pick<Store, 'nodes'>; clock: Clock; log: Logger },
@@ -103,7 +103,7 @@ export interface Admitted {
 }
 
 const UNLIMITED = 'unlimited';
-/** Approximate; `t` in the RateLimit header is the exact time until the end of the month. */
+/** Window of the monthly quota, approximate. The RateLimit header has the exact time until its end (`t`). */
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
 /** The RateLimit-Policy header (draft-ietf-httpapi-ratelimit-headers-10 section 3). */
@@ -135,7 +135,7 @@ export function createAdmission(deps: { plans: Plans; rate: RateLimit; usage: Us
     admitted.charge = null;
   };
   return {
-    /** Sets `request.admitted` also before an error. @throws AppError `rate_limited`, `quota_exceeded`, `unavailable` */
+    /** Sets `request.admitted` even if it throws. @throws AppError `rate_limited`, `quota_exceeded`, `unavailable` */
     async admit(
       request: Pick<FastifyRequest, 'admitted'>,
       account: AccountRecord,
@@ -152,7 +152,7 @@ export function createAdmission(deps: { plans: Plans; rate: RateLimit; usage: Us
       try {
         admitted.charge = await usage.charge(account.id, plan.requestsPerMonth);
       } catch (error) {
-        // A free request is charged and refunded, so that its response states the remaining quota.
+        // A free request may exceed the quota. It is charged and refunded only to state the quota in its response.
         if (!isFree || !(error instanceof AppError) || error.code !== 'quota_exceeded') throw error;
       }
       if (isFree) refund(admitted);

@@ -12,7 +12,7 @@ const MAX_COOKIE = 200;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i;
 
-/** On loopback there is no HTTPS, so the cookie is not `Secure`. Ports share cookies, so the port is in its name. */
+/** On loopback there is no HTTPS, so the cookie is not `Secure`. Its name has the port, because ports share cookies. */
 function cookieName(host: string | undefined, publicUrl: string | null) {
   const loopback = publicUrl?.startsWith('https:') ? null : LOOPBACK.exec(host ?? '');
   return loopback
@@ -87,7 +87,7 @@ export interface Credential {
   known: { owner: unknown; until: number } | undefined;
 }
 
-/** Ends error messages. These never quote the header, because it may contain a secret. */
+/** Last sentence of error messages. They never quote the header, because it may contain a secret. */
 const HOW_TO_AUTHENTICATE =
   'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
 const WHERE_KEYS_COME_FROM =
@@ -154,7 +154,7 @@ const nameOf = (host: string): string => /^\[?(.*?)\]?(?::\d+)?$/.exec(host)?.[1
 /** True for an IP address or a name without dots. DNS rebinding cannot use them: it needs a public domain. */
 const isFixed = (name: string): boolean => isIP(name) !== 0 || /^[a-z0-9_-]+$/.test(name);
 
-/** @param openHosts names for other machines, also through a proxy; or null @throws AppError `cross_site_request` */
+/** @param openHosts host names for other machines and proxies; null allows neither @throws AppError `cross_site_request` */
 export function assertLocal(
   { headers, raw, method }: FastifyRequest,
   publicUrl: string | null,
@@ -177,7 +177,7 @@ export function assertLocal(
 function assertNoProxy(headers: FastifyRequest['headers'], httpVersion: string): void {
   const field = Object.keys(headers).find((name) => PROXY_FIELD.test(name));
   if (field) throw refused(`with the header "${field}" of a proxy`);
-  // As a proxy, nginx by default sends HTTP/1.0, and no header that identifies a proxy.
+  // As a proxy, nginx by default sends HTTP/1.0 and adds no header by which it could be detected.
   if (httpVersion === '1.0') throw refused('over HTTP/1.0, as proxies send it,');
 }
 

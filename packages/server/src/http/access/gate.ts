@@ -160,11 +160,11 @@ export function observeRequests(app: App, deps: HttpDeps): void {
 }
 
 const MIB = 1024 * 1024;
-/** For all accounts together. A server with 512 MiB of memory can spare this much. */
+/** Limit of unread response bytes of all accounts together. A server with 512 MiB of memory can spare them. */
 const MAX_UNREAD_BYTES = 192 * MIB;
 /** Smaller responses are not counted: the limit of connections bounds them. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;
-/** Assumed for a stream, whose length is unknown. */
+/** Size that is assumed for a stream, because its length is unknown. */
 const STREAM_BYTES = 512 * 1024;
 
 function heldBytes(payload: unknown): number {
@@ -193,7 +193,7 @@ class ResponseBudget {
   readonly #byAccount = new Map<string, number>();
   #total = 0;
 
-  /** If no other response is unread, any size is accepted. @returns what releases the bytes @throws AppError */
+  /** Accepts any size if no other response is unread. @returns a function that subtracts the bytes @throws AppError */
   take(accountId: string, bytes: number): () => void {
     const own = this.#byAccount.get(accountId) ?? 0;
     if (own > 0 && own + bytes > MAX_UNREAD_BYTES_PER_ACCOUNT) {

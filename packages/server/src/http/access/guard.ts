@@ -61,7 +61,7 @@ declare module 'fastify' {
     free?: boolean | undefined;
     accepts?: readonly string[] | undefined;
     errors?: readonly ProblemCode[] | undefined;
-    /** Of a successful response; default: 200. */
+    /** Status of a successful response; default: 200. */
     status?: number;
   }
   interface FastifyRequest {
@@ -133,7 +133,7 @@ export class Guard {
       : this.#withKey(credential, asking, admit);
   }
 
-  /** Called after a key was revoked. Queries that still run can fill only removed entries. */
+  /** Called after a key was revoked. Queries in progress write their results to entries that are no longer cached. */
   forget(): void {
     this.#credentials.clear();
   }

@@ -185,7 +185,7 @@ export function joinChunks(request: IncomingMessage, count: () => void): void {
   const body = new Readable({
     read: resume,
     destroy(error, done) {
-      // The rest is read, because clients read the response only after they have sent the whole body.
+      // Read the rest of the body, because some clients read the response only after they have sent all of it.
       resume();
       done(error);
     },
@@ -215,7 +215,7 @@ export function respondToExpect(app: App): void {
   const waiting = new WeakSet<IncomingMessage>();
   app.server.on('checkContinue', (request, response) => {
     waiting.add(request);
-    // If a check fails, the client may or may not send the body, so the connection cannot be used again.
+    // After a failed check, the client may or may not send the body. The next bytes would be ambiguous.
     response.setHeader('connection', 'close');
     app.server.emit('request', request, response);
   });
@@ -257,7 +257,7 @@ function createAjv(): Ajv {
     useDefaults: false,
     addUsedSchema: false,
     allErrors: true,
-    // For the value and its schema in error messages.
+    // Adds the value and its schema to each error, for the message.
     verbose: true,
     keywords: ['x-unit'],
   });

@@ -29,7 +29,7 @@ interface ParentSchema {
   maximum?: number;
   format?: string;
   writeOnly?: boolean;
-  /** A keyword of our own: what a number counts, such as `seconds`. */
+  /** A keyword that Mayfly adds to JSON Schema: the unit of a number, such as `seconds`. */
   'x-unit'?: string;
 }
 
@@ -105,7 +105,7 @@ const PATTERNS: Record<string, (error: SchemaError, part: RequestPart) => string
     `The label name ${quoted(propertyName)} must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.`,
 };
 
-/** `label.NAME` stands for the only pattern of parameter names. */
+/** The only pattern of parameter names is that of label filters; messages show it as `label.NAME`. */
 const knownNames = ({ parentSchema }: SchemaError): string[] => [
   ...Object.keys(parentSchema?.properties ?? {}),
   ...(parentSchema?.patternProperties ? ['label.NAME'] : []),
@@ -181,7 +181,7 @@ function toFieldError(error: SchemaError, part: RequestPart): ProblemField {
   return { path: pathOf(error, part), message };
 }
 
-/** For `anyOf`, keeps errors of the alternative whose type fits. If none does, one error names all types. */
+/** For `anyOf`, keeps errors of the alternative with the right type. If there is none, one error names all types. */
 function ofAlternatives(errors: SchemaError[]): SchemaError[] {
   let kept = errors;
   for (const { instancePath: place } of errors.filter(({ keyword }) => keyword === 'anyOf')) {

@@ -33,7 +33,7 @@ function pathOf(url: string): string {
 export const unknownPath = (url: string, advice = 'The API is described at /docs.'): AppError =>
   new AppError('not_found', `Nothing is at the path ${quoted(pathOf(url))}. ${advice}`);
 
-/** Error for a request without a route: the path is unknown, or it has other methods (RFC 9110 section 15.5.6). */
+/** Error for a request without a route: the path is unknown, or it has only other methods (RFC 9110 section 15.5.6). */
 export function nothingThere({ url, method }: Pick<FastifyRequest, 'url' | 'method'>, known: KnownPaths) {
   const path = pathOf(url);
   const matching = [...known.values()].filter(({ pattern }) => pattern.test(path));

@@ -5,7 +5,7 @@ import { JSON_TYPE } from '../openapi/responses.ts';
 
 export const immutableTag = (name: string): string => `"${name}"`;
 
-/** 132 bits. */
+/** 132 bits of the hash: in practice, different bodies never have the same tag. */
 const CONTENT_TAG_LETTERS = 22;
 
 export const contentTag = (body: Uint8Array): string =>
@@ -25,7 +25,7 @@ export function sendJson(reply: FastifyReply, body: Buffer, tag: string | null):
   return reply.header('content-type', JSON_TYPE).send(body);
 }
 
-/** Caches responses for clients that poll. Each stays valid while the `version` of its inbox is the same. */
+/** Caches responses for clients that poll. A response is valid until the `version` of its inbox changes. */
 export class ResponseCache {
   readonly #cache = new LRUCache<string, { body: Buffer; tag: string }>({
     maxSize: 16 * 1024 * 1024,
@@ -34,7 +34,7 @@ export class ResponseCache {
   });
   readonly #asked = new LRUCache<string, true>({ max: 2_000 });
 
-  /** @param inbox read before `make` is called, so that the validator is never newer than the JSON */
+  /** @param inbox must be read before `make` reads: with a newer version, clients would keep outdated JSON */
   async json(
     inbox: { id: string; version: number },
     request: string,

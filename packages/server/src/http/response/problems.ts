@@ -165,7 +165,7 @@ export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): 
 // `import` would also load Node's fetch, 2 MB.
 const { STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
-/** By the code of Node's HTTP parser, or a name for a connection limit or a CONNECT request. */
+/** Problems by the error code of Node's HTTP parser, or by a name for a connection limit or a CONNECT request. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   CONNECT: ['not_found', 'This server is not a proxy: it does not support CONNECT.'],
   HPE_HEADER_OVERFLOW: [

@@ -4,7 +4,7 @@ import { contentTag, isFresh } from './etag.ts';
 
 export type StaticResponse = Awaited<ReturnType<typeof prepareStatic>>;
 
-/** Smaller bodies fit into one packet. */
+/** Smaller bodies are not compressed, because they fit into one packet anyway. */
 const MIN_COMPRESSED_BYTES = 1_024;
 
 /** @param headers names in lower case, with `content-type` */

@@ -23,9 +23,9 @@ import { admitTranslated, sendTranslated } from '../access/translated.ts';
 import type { App, RouteContext } from '../context.ts';
 import { MAX_BODY_BYTES } from '../limits.ts';
 
-/** Larger mails can use SMTP. */
+/** Limit of a request that sends mail over an imitated API. Larger mails can use SMTP. */
 const MAX_SENT_BYTES = 8 * 1024 * 1024;
-/** Concurrent requests that send mail: their bodies are kept in memory. */
+/** Limit of concurrent requests that send mail, because their bodies are kept in memory. */
 const MAX_SENDING = 8;
 
 /** Attachments are served from the console's origin and may contain scripts. */

@@ -132,7 +132,7 @@ export function createPop3Server(config: Config, deps: Pop3Deps) {
     async start(): Promise<{ port: number }> {
       return { port: await server.listen(config.pop3Port ?? 0, accept) };
     },
-    /** Gives a current reply `graceMs` to finish. May be called twice, and before `start`. */
+    /** Waits up to `graceMs` for replies in progress. May be called twice, and before `start`. */
     stop(graceMs: number): Promise<void> {
       stopping.abort();
       return server.stop(graceMs);

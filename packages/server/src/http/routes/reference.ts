@@ -29,7 +29,7 @@ export function referenceRoutes(app: App): void {
   const page = (path: string, read: () => Promise<Buffer>) =>
     serve(path, 'text/html; charset=utf-8', read, { 'content-security-policy': CSP });
   page('/docs', () => file(PAGE));
-  // Below /docs/ a relative URL begins in that folder, so the page must not repeat its name.
+  // On a page at `/docs/`, browsers would resolve the relative URL `docs/static/` to `/docs/docs/static/`.
   page('/docs/', async () => Buffer.from(String(await file(PAGE)).replaceAll('="docs/static/', '="static/')));
   for (const [name, type] of Object.entries(PAGE_FILES))
     serve(`/docs/static/${name}`, type, () => file(name));

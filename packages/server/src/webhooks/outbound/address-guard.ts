@@ -17,7 +17,7 @@ export interface GuardSettings {
 /** Common servers and proxies truncate or reject longer URLs (RFC 9110 section 4.1). */
 export const MAX_URL_LENGTH = 2048;
 
-/** Blocked by the Fetch standard, or used by mail servers and databases that run an HTTP body as commands. */
+/** Ports that the Fetch standard blocks, or of mail servers and databases that run an HTTP body as commands. */
 const REFUSED_PORTS: ReadonlySet<number> = new Set([
   1719, 1720, 1723, 2049, 2525, 3659, 4045, 4190, 5060, 5061, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669,
   6679, 6697, 10080, 11211,
@@ -71,7 +71,7 @@ export function readUrl(text: string): URL {
 function problemOf(text: string, url: URL | null): string | undefined {
   if (text.length > MAX_URL_LENGTH)
     return `The webhook URL has ${text.length} characters, more than the limit of ${MAX_URL_LENGTH}.`;
-  // The WHATWG parser silently removes some of these characters, so the checked URL would be another one.
+  // The WHATWG parser silently removes some of these characters, so the checked URL would differ from the given text.
   if (/[\p{Cc}\s\\]/u.test(text))
     return 'The webhook URL must not contain white space, control characters or backslashes. Percent-encode them.';
   if (!url) return `${shownUrl(text)} is not an absolute URL such as "https://example.com/hook".`;

@@ -5,7 +5,7 @@ import { codeOf } from '../../errors.ts';
 export type Resolve = (host: string) => Promise<string[]>;
 
 const TRIES = 2;
-/** Addresses are tried one after the other. More would only exceed the time limit of the attempt. */
+/** Limit of addresses to try, one after the other. More would only exceed the time limit of the attempt. */
 const MAX_ADDRESSES = 16;
 
 export interface ResolveSettings {

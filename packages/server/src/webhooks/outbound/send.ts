@@ -124,7 +124,7 @@ async function readStart(answer: Dispatcher.ResponseData): Promise<string> {
       if (read > RESPONSE_READ_BYTES) break;
     }
   } catch {
-    // The attempt counts by its status. What arrived before the error is kept.
+    // Not a failure: the status decides, and it has arrived. The log shows the part of the body before the error.
   }
   if ((headerOf(answer, 'content-encoding') ?? 'identity') !== 'identity') return '';
   // `stream` omits an incomplete character at the end.

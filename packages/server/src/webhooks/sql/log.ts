@@ -17,7 +17,7 @@ export type DeliveryRecord = Omit<WebhookDelivery, 'createdAt' | 'nextAttemptAt'
 
 export interface ReplayStep {
   state: Exclude<DeliveryState, 'pending'>;
-  /** The step replays deliveries with ids between these two. `after` is the `last` of the previous step. */
+  /** Only deliveries with ids between `after` and `before` are replayed. `after`: `last` of the previous step. */
   after: string;
   before: string;
   limit: number;

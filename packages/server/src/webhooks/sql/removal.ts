@@ -42,7 +42,7 @@ export async function trimLog(tx: Tx, webhookId: string): Promise<void> {
   );
 }
 
-/** Deletes about `limit` rows of one webhook that ended a day ago. @returns 0 if there is none, else `limit` */
+/** Deletes about `limit` rows of a webhook that ended a day ago or earlier. @returns 0 if there was none, else `limit` */
 export async function removeEndedWebhook(tx: Tx, limit: number, now: number): Promise<number> {
   const webhook = await tx.first<{ id: string }>(
     sql`select id from webhooks where ends_at <= ${now - TOMBSTONE_MS} limit 1 ${LOCK_TO_REMOVE}`,

@@ -60,7 +60,7 @@ function rotated(stored: string, secret: string, oldUntil: number, now: number):
   ];
 }
 
-/** The account must be locked. @param endsAt NEVER without an inbox @throws AppError `limit_reached` */
+/** The account must be locked. `endsAt` is NEVER for a webhook of the account. @throws AppError `limit_reached` */
 export async function insertWebhook(
   tx: Tx,
   accountId: string,
