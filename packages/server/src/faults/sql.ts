@@ -2,7 +2,7 @@ import type { AppliedFault, FaultReply, FaultState } from '@mayfly/client/contra
 import { FOR_UPDATE, read, sql, write } from '../database/sql.ts';
 import { type FaultPoint, insertRefusals, type Refusal } from '../refusals/sql.ts';
 
-/** `text` of the reply is printable ASCII. */
+/** `reply.text` is printable ASCII, so that SMTP can send it. */
 export type FaultRuleRecord = Omit<FaultState, 'reply'> & { reply: Required<FaultReply> | null };
 export type MetFault = AppliedFault & Pick<FaultRuleRecord, 'reply'>;
 
@@ -10,7 +10,7 @@ const leftOf = (rules: readonly FaultRuleRecord[]): number => rules.reduce((sum,
 
 const toRules = (text: string | null | undefined): FaultRuleRecord[] => (text ? JSON.parse(text) : []);
 
-/** Fault rules are stored as JSON in the row of their inbox. A lock of that row guards them. */
+/** Stored as JSON in the row of the inbox. Uses are counted under a lock of the row, so that none is lost. */
 export const faults = {
   /** Replaces the rules; an empty list removes them. @returns false if the inbox is not live */
   set: write(async (tx, accountId: string, inboxId: string, rules: FaultRuleRecord[], now: number) => {
@@ -30,7 +30,7 @@ export const faults = {
     return row && toRules(row.faults);
   }),
 
-  /** If the first rule with uses left is for the point `at`, takes one use, and stores a refusal with it. */
+  /** If the first rule with uses left is for `at`, counts one use, stores a refusal and returns the fault. */
   spend: write(
     { keepsInboxes: true },
     async (

@@ -44,7 +44,7 @@ export function readPartRoles(source: Buffer): Parts {
 function kindOf(part: Part): BodyKind | undefined {
   const { type, oddType } = part;
   if (HTML.has(type) || oddType === 'html') return 'html';
-  // An invalid type means plain text (RFC 2045 section 5.2), unless the part looks like a file.
+  // A part of invalid type is plain text (RFC 2045 section 5.2), unless it has a file name or is base64.
   if (oddType !== '') return part.filename === '' && part.encoding !== 'base64' ? 'text' : undefined;
   if (type.startsWith('multipart/')) return wasTakenApart(part) ? 'text' : undefined;
   return type.startsWith('text/') && !DATA_SUBTYPES.has(type.slice(5)) ? 'text' : undefined;
@@ -91,7 +91,7 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/** Whether a part beside the root of a multipart/related is a body. The root must have no body like it. */
+/** Whether a part beside the root of a multipart/related is a body: only if the root has none of its kind. */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);
@@ -115,7 +115,7 @@ export function joinTexts(texts: readonly string[]): string | null {
   return text.includes('\r') ? changePieces(text, (piece) => piece.replaceAll('\r\n', '\n')) : text;
 }
 
-/** Without a disposition, a part is inline if the body can refer to it or if it is an alternative body. */
+/** A part without a disposition is inline if a body may refer to it, or if it is in a multipart/alternative. */
 export function isInline({ disposition, contentId, parent }: Part): boolean {
   if (disposition !== '') return disposition === 'inline';
   return contentId !== '' || parent?.type === 'multipart/related' || parent?.type === 'multipart/alternative';

@@ -2,7 +2,7 @@ import type { StructurePart } from '@mayfly/client/contract';
 import type { MailAttachment, MailContent, ParsedMail } from './mail.ts';
 import type { PartIndex } from './mime/part-index.ts';
 
-/** Enough for the largest mail, unless it has many control characters, which take six bytes each in JSON. */
+/** Enough for the JSON of the largest mail, unless it has many control characters of six bytes each (`\u0001`). */
 export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
 export interface FullJson {
@@ -61,9 +61,9 @@ const LONG = '\0';
 const LONG_JSON = JSON.stringify(LONG);
 
 /**
- * Returns UTF-8 JSON in pieces, because a string of many megabytes would exceed the heap of a worker.
+ * Returns UTF-8 JSON in pieces: as one string, large JSON would exceed the heap of a worker.
  * @param maxBytes limit of the whole JSON; only strings longer than {@link PIECE_CHARACTERS} are cut
- * @returns pieces of which the last is the closing brace, so that the caller can add fields before it
+ * @returns pieces. The last one is the closing brace, so that the caller can insert fields before it
  */
 export function jsonPieces(value: object, maxBytes: number): { pieces: Buffer[]; isCut: boolean } {
   const long: string[] = [];

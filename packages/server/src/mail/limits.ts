@@ -1,6 +1,6 @@
 /*
- * Limits in characters (UTF-16 code units). Longer values are cut, but `headers` and the raw source have them
- * in full. A test compares these limits with `packages/client/src/contract`.
+ * Limits in characters (UTF-16 code units) of parsed values. Longer values are cut; `headers` and the raw
+ * source contain the full values. A test checks that `packages/client/src/contract` has the same limits.
  */
 
 /** A header line has at most 998 octets (RFC 5322 section 2.1.1). */
@@ -12,15 +12,15 @@ export const MAX_MAILBOXES = 100;
 export const MAX_MAILBOX_CHARACTERS = 8_000;
 export const MAX_PREVIEW = 200;
 export const MAX_ID = 1_000;
-/** Most file systems allow 255 bytes. Some senders include the path, so the limit is higher. */
+/** Above the 255 bytes that most file systems allow, because some senders add a path to the name. */
 export const MAX_FILENAME = 1_024;
 export const MAX_PARAMETER_VALUE = 1_000;
 
 export const MAX_HTML_TEXT = 256 * 1024;
 export const MAX_IMAGES = 200;
-/** Longer attributes of images are dropped. In practice these are only `data:` URIs. */
+/** Limit of `src` and `alt` of an image. In practice, only `data:` URIs are longer. */
 export const MAX_IMAGE_TEXT = 2_048;
-/** Limit of attached messages that are parsed, because each takes as long as a mail. */
+/** How many attached messages are parsed. Each takes as much time as a mail, so further ones are not parsed. */
 export const MAX_INNER_MESSAGES = 20;
 
 /** Never splits a surrogate pair. */

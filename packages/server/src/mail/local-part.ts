@@ -20,7 +20,7 @@ export const NOUNS: readonly string[] = fitting(nouns);
 /** Nine random digits have 29.9 bits. With two random words, an address has at least 40 bits. */
 export const LOCAL_PART_DIGITS = 9;
 
-/** 64 bits more than needed, so that the modulo bias is negligible. */
+/** 128 bits, at least 64 more than a local part uses, so that the modulo bias is negligible. */
 export const LOCAL_PART_RANDOM_BYTES = 16;
 
 /** A random local part such as `calm.otter482910357`. @param random must be cryptographically secure */
@@ -36,14 +36,14 @@ export function newLocalPart(random: Uint8Array = randomBytes(LOCAL_PART_RANDOM_
   return `${adjective}.${noun}${String(draw(10 ** LOCAL_PART_DIGITS)).padStart(LOCAL_PART_DIGITS, '0')}`;
 }
 
-/** Area codes of large US cities. Each has 9,998 free numbers, which is enough for 400,000 inboxes. */
+/** Area codes of large US cities. Each has 9,998 numbers with 555, which is enough for 400,000 inboxes. */
 export const AREA_CODES = [
   ...['202', '206', '212', '213', '214', '215', '216', '303', '305', '312', '313', '314', '317', '402'],
   ...['404', '408', '410', '412', '414', '415', '501', '502', '503', '504', '505', '512', '515', '602'],
   ...['612', '614', '615', '617', '702', '713', '801', '804', '808', '816', '901', '916'],
 ] as const;
 
-/** Numbers of the exchange 555 that are in service, such as directory assistance. The others are free. */
+/** Numbers after 555 that are in service, such as directory assistance. They are not given to inboxes. */
 const ASSIGNED: ReadonlySet<string> = new Set(['1212', '4334']);
 
 const LINES = 10_000;

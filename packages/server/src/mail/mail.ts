@@ -61,7 +61,7 @@ export interface MailAuthentication {
 }
 
 export type MailEnvelope = Omit<Envelope, 'rcptTo'> & {
-  /** Tags and metadata for the events of an imitated provider. Our own API does not return them. */
+  /** Tags and metadata for webhook events in another provider's format. Mayfly's API does not return them. */
   given?: Readonly<Record<string, unknown>>;
 };
 

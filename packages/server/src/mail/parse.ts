@@ -181,7 +181,7 @@ export function parseHeaderOnly(raw: Uint8Array, reason: string): ParsedMail {
   try {
     return readHeaderOnly(asBuffer(raw).subarray(0, HEADER_LOOK_BYTES), reason);
   } catch {
-    // The header parser failed, which is a defect. The mail is stored without fields.
+    // A defect of the header parser must not lose the mail, so the mail is stored without fields.
     return readHeaderOnly(Buffer.alloc(0), reason);
   }
 }

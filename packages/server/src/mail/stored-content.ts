@@ -13,13 +13,13 @@ import { bodyBytes, type PartIndex, type PartRole, withRole } from './mime/part-
 /** For raw sources up to this size, HTML and headers are not stored, but decoded on demand. */
 export const MAX_DERIVED_BYTES = 64 * 1024;
 
-/** Maximum size of summary and content relative to the raw source. Ordinary mail has a ratio below 1. */
+/** Limit of summary and content: this times the raw size, plus the allowance. Usual mail needs less than 1. */
 export const MAX_STORED_RATIO = 2;
 export const STORED_ALLOWANCE_BYTES = 32 * 1024;
-/** Limit of stored content, because the main thread parses it. Longer text is decoded from the raw source. */
+/** Limit of stored content, which the main thread parses. Longer text is not stored, but decoded on demand. */
 export const MAX_STORED_BYTES = 2 * 1024 * 1024;
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
-/** If a body is too long to be stored, this many of its characters are stored, for webhooks. */
+/** A body that is too long to be stored is cut to this many characters, which webhooks send. */
 const MAX_BEGINNING = 256 * 1024;
 /** Maximum UTF-8 bytes per character in JSON, except for control characters, quotes and backslashes. */
 const MAX_LETTER_BYTES = 3;
@@ -82,7 +82,7 @@ function jsonOfWords(words: string | null, budget: number): string {
 }
 
 function jsonWithin(budget: number, content: StoredContent): string | undefined {
-  // Checked first, to avoid a huge string: 48 MB of control characters would become 288 MB of JSON.
+  // Checked before `stringify`: 48 MB of control characters would become a string of 288 MB.
   const bodies = [content.text, content.html, content.htmlText];
   if (bodies.reduce((sum, body) => sum + (body?.length ?? 0), 0) > budget) return undefined;
   const json = JSON.stringify(content);

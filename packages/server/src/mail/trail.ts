@@ -14,7 +14,7 @@ export type TrailEvent = Exclude<
 export interface TrailStep {
   event: TrailEvent;
   at: number;
-  /** For `tls`: protocol and cipher. For `authenticated`: `inbox` if an inbox's own credentials were used. */
+  /** For `tls`: protocol and cipher. For `authenticated`: `inbox` if an inbox's credentials were used. */
   detail?: string | undefined;
 }
 

@@ -8,19 +8,19 @@ import { type InboxWaits, waitsOf } from '../waits/sql.ts';
 
 /** A report lists at most this many inboxes. Its totals include all inboxes. */
 export const MAX_RUN_INBOXES = 1_000;
-/** Inboxes per query. Other searches may run between two queries. */
+/** Inboxes per query. Between two queries, a report yields, so that it does not block other searches. */
 const PAGE = 1_000;
 const NEWEST = 'inb`';
 
-/** Times are epoch milliseconds. */
+/** All times are in epoch milliseconds. */
 export interface RunInbox extends Pick<ReportedInbox, 'id' | 'address' | 'labels' | 'state'> {
   createdAt: number;
   endedAt: number | null;
-  /** Includes deleted messages. */
+  /** Count of all messages, including deleted ones. */
   received: number;
   firstReceivedAt: number | null;
   waits: InboxWaits;
-  /** Refusals for the address until a newer inbox got it. Those caused by fault rules are left out. */
+  /** Refused mail to the address while no newer inbox had the address. Excludes refusals by fault rules. */
   refusals: { count: number; last: (Omit<ReportedRefusal, 'at'> & { at: number }) | null };
 }
 
@@ -40,7 +40,7 @@ interface Run {
   now: number;
 }
 
-/** Inboxes that are live or expired within 24 hours. A freed inbox has expired even if the clock is slow. */
+/** Inboxes live or expired within 24 hours. A freed inbox has expired, even if the clock was set back. */
 const known = ({ accountId, labels, now }: Run, before: string): Sql =>
   sql`select i.id, i.address, i.labels, case when i.expires_at > ${now} and i.freed = 0 then 'live' else 'expired' end as state,
       i.created_at as "createdAt", i.expires_at as "endsAt", i.received_messages as received,
@@ -94,7 +94,7 @@ interface RefusalAt {
 
 const keyOf = ({ address }: Listed): string => JSON.stringify(address);
 
-/** @param inboxes newest first @param left refusals by address that no newer inbox got; updated here */
+/** @param inboxes newest first @param left by address, refusals not counted for a newer inbox; updated here */
 async function withRefusals(db: Db, inboxes: readonly Listed[], left: Map<string, RefusalAt[]>, now: number) {
   const unknown = [...new Set(inboxes.map(keyOf))].filter((key) => !left.has(key));
   const refusals = await db.all<RefusalAt & { address: string }>(
@@ -142,7 +142,7 @@ const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
   waits.failed + waits.lists.empty + waits.streams.empty + refusals.count > 0;
 
 export const reports = {
-  /** Inboxes that are live or ended within 24 hours. Above the limit, those without problems are left out. */
+  /** Inboxes live, expired or deleted in the last 24 hours. Above the limit, omits those without problems first. */
   listRun: search(async (db, accountId: string, labels: Labels, now: number) => {
     if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
     const totals: RunReport['totals'] = {
@@ -180,7 +180,7 @@ export const reports = {
   }),
 };
 
-/** Before inboxes with labels are deleted, stores what reports show of them. */
+/** Must be called before inboxes are deleted: copies the data that reports show of those with labels. */
 export async function keepForReports(tx: Tx, inboxIds: readonly string[], now: number): Promise<void> {
   await tx.run(
     sql`insert into deleted_inboxes (id, account_id, address, labels, created_at, deleted_at, received_messages,

@@ -28,7 +28,7 @@ function nextRow(a: string, b: string, i: number, last: number[], beforeLast: nu
   return row;
 }
 
-/** The parts between the common beginning and the common end, which do not change the distance. */
+/** Removes the common start and end of both names, which do not change the distance. */
 function differingParts(one: string, other: string): [string, string] {
   let start = 0;
   while (start < one.length && one[start] === other[start]) start++;
@@ -62,7 +62,7 @@ function rank(given: string, known: string): number {
   const isSlip = errors <= Math.min(MAX_ERRORS, longer * MAX_ERROR_SHARE) && errors < shorter;
   if (isSlip) return errors;
   if (wrong.length < MIN_ABBREVIATION) return Number.POSITIVE_INFINITY;
-  // The given name is the beginning of the known name, or of one of its words: `ttl`, `timeout`, `url`.
+  // The given name is the start of the known name (`ttl` for `ttlMinutes`), or of one of its later words.
   if (right.startsWith(wrong)) return 100;
   const words = wordsOf(known);
   if (words.some((_, from) => words.slice(from).join('').startsWith(wrong))) return 200;
@@ -73,7 +73,7 @@ function rank(given: string, known: string): number {
   return hasSameStart ? 300 + errors : Number.POSITIVE_INFINITY;
 }
 
-/** The most similar known name; the first of equally similar ones. Callers remove prefixes that all share. */
+/** The most similar known name; the first of several. Names with a common prefix must be given without it. */
 export function nearest(given: string, known: Iterable<string>): string | undefined {
   if (given.length > MAX_NAME_LENGTH) return undefined;
   let best: string | undefined;

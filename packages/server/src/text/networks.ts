@@ -8,7 +8,7 @@ export interface Cidr {
   toString(): string;
 }
 
-/** False for an invalid address and for one of the other family, such as an IPv4 address in IPv6 form. */
+/** False for an invalid address. `::ffff:192.0.2.1` is an IPv6 address and not inside an IPv4 network. */
 export function isInside({ address, prefixLength }: Cidr, ip: string): boolean {
   if (!ipaddr.isValid(ip)) return false;
   const inner = ipaddr.parse(ip);

@@ -32,7 +32,7 @@ export interface Candidate {
 
 type Range = Pick<Candidate, 'start' | 'end'>;
 
-/** The first pattern that matches decides. If its shape is undefined, the token is never a code. */
+/** The first pattern that matches a token sets its shape. A token of shape undefined is never a code. */
 const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/, 'year'],
   [/^\d{4,8}$/, 'digits'],
@@ -43,7 +43,7 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^\d[\d-]*$/, undefined],
   [/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/, 'words'],
   [/^[A-Z]-\d{4,8}$/, 'mixed'],
-  // With four or more letters, such a token may be an issue key: "ABCD-1234".
+  // At most three letters before the hyphen: a token with more, such as "ABCD-1234", may be an issue key.
   [/^(?:[A-Z]{2,3}|[A-Z]\d)-\d{4,8}$/, 'loose'],
   // A standard or a product, such as "SHA-256" or "ISO-8859".
   [/^[A-Z]{2,5}-\d{1,4}$/, undefined],

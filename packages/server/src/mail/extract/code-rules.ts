@@ -3,11 +3,11 @@ import * as phrases from './code-phrases.ts';
 import { kindOfWord, type WordKind } from './code-words.ts';
 import { PURPOSES } from './link-words.ts';
 
-/* Scores a candidate by the words around it. The words before it ("your code:") are its announcement. */
+/* Scores a candidate by the words near it. Its announcement is the text before it, such as "your code:". */
 
 /** Characters before a candidate that are searched for its announcement. */
 const REACH = 240;
-/** Numbers of words near a candidate that are searched. OTHER: for words that name another kind of number. */
+/** How many words near a candidate are searched. OTHER: for words of kind `other`, `label` and `number`. */
 const REACH_WORDS = 14;
 const REACH_WORDS_OF_LINE = 40;
 const REACH_WORDS_LOOSE = 3;
@@ -19,16 +19,16 @@ const REACH_WORDS_KEY = 4;
 const REACH_WORDS_OBJECT = 5;
 const WORDS_TO_SUBJECT = 5;
 const WORDS_NEAR = 7;
-/** Words that are skipped if there is another number before the candidate: that number and its label. */
+/** Number of words: another number before the candidate, and its label. In these, only code words count. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 const SOMETHING_ELSE = -1;
 const HINT = 60;
-/** Points that a `loose` candidate needs if only a colon or "is" separates it from its announcement. */
+/** Minimum points of a `loose` candidate if only a colon or "is" is between it and its announcement. */
 const SURE_ENOUGH = 85;
-/** The same if more separates them. A code of several words, such as `calm-otter-swims`, always needs it. */
+/** Minimum points if more text is between them, and always for `words`, such as `calm-otter-swims`. */
 const SURE_IN_SENTENCE = 97;
-/** In mail about a purchase, a shorter number is a coupon, unless the text mentions verification. */
+/** In a sentence about a shopping cart, shorter numbers are coupons, unless it says "verify" or similar. */
 const MIN_CHECKOUT_DIGITS = 6;
 
 const LONG_NUMBER = /^\d{4,}$/;
@@ -81,7 +81,7 @@ export const hasPurpose = (text: string): boolean => PURPOSES.some((purpose) => 
 export const hasWord = (text: string, test: (kind: WordKind, word: string) => boolean): boolean =>
   wordsOf(text).some((word) => test(kindOfWord(word), word));
 
-/** Whether a word like "enter" is near the end, as before the number in "Geben Sie bitte 4821 ein". */
+/** Whether a word like "enter" is among the last words, such as "Geben" in "Geben Sie bitte". */
 const isEntered = (words: readonly string[]): boolean =>
   kindsOf(words.slice(-REACH_WORDS_ENTER)).includes('enter');
 export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
@@ -109,7 +109,7 @@ function entersCode(kinds: readonly WordKind[]): boolean {
   return object.find((kind) => isCode(kind) || isOther(kind) || kind === 'number') === 'code';
 }
 
-/** The kind of one word. "Customer" in "Dear customer" is a salutation and does not label a number. */
+/** The kind of one word; `plain` after a salutation: "customer" in "Dear customer" does not label a number. */
 function kindAt(words: readonly string[], at: number): WordKind {
   const word = words[at] ?? '';
   if (word === '©') return 'other';
@@ -122,14 +122,13 @@ function nextNoun(words: readonly string[], at: number): string {
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
-/** How many words before a candidate may be a code word, a key or another kind of number. */
+/** How many words before a candidate are searched for code words, for "key" and for words of other numbers. */
 function reachesOf({ alone, direct, wide, candidate, kindsBefore }: Setting) {
   const entered = entersCode(kindsBefore);
   // "Sign-in key: K7QX-2M9P" is a code, but a key with only digits may be anything.
   const key = direct && candidate.shape === 'mixed' ? REACH_WORDS_KEY : 0;
-  // For a code on its own line, the lines above are searched. In a sentence, only nearby words count.
   if (alone) {
-    // A complete sentence above the number does not label the number.
+    // If the text above ends with a full stop, it is a sentence and not a label of the number.
     const isLabelled = !entered && !/[.!?。！？]\s*$/.test(wide);
     return { key, code: REACH_WORDS_OF_LINE, other: isLabelled ? REACH_WORDS_OTHER_OF_LINE : 0 };
   }
@@ -161,17 +160,17 @@ function namesOther(words: readonly string[], at: number): boolean {
   if (isOther(kind)) return true;
   if (kind !== 'label' && kind !== 'number') return false;
   if (isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)))) return false;
-  // A label near "enter" does not label another number: "on the page, enter", "the number to enter".
+  // Near "enter", these words do not name another number: "on the page, enter", "the number to enter".
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 
-/** Points if the code is the subject of the sentence: "One-time password for the payment is 482913." */
+/** Points if a code word is the subject of the sentence: "One-time password for the payment is 482913." */
 function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
   if (alone || !phrases.VERB.test(sentence)) return undefined;
   const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
   if (at < 0 || isCodeOfOther(sentenceWords, at)) return undefined;
   const last = kindAt(sentenceWords, sentenceWords.length - 2);
-  // In "... of 59.90 EUR is 482913", "EUR" is the unit of an amount and says nothing about 482913.
+  // In "... of 59.90 EUR is 482913", "EUR" belongs to 59.90, so it does not show what 482913 is.
   const hasNumber = /\d/.test(sentenceWords.at(-3) ?? '');
   return hasNumber || (!isOther(last) && last !== 'number' && last !== 'label') ? 85 : undefined;
 }
@@ -184,14 +183,14 @@ function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undefined {
   return undefined;
 }
 
-/** For scripts without spaces: rates the nearest known word before the candidate, or a code word after it. */
+/** Points in scripts without spaces: by the nearest known word before the candidate or a code word after it. */
 function pointsOfSigns({ before, after }: Setting): number | undefined {
   if (!SIGNS.test(before + after)) return undefined;
   const lastCode = [...before.matchAll(phrases.CODE_SIGNS)].at(-1);
   const lastOther = [...before.matchAll(phrases.OTHER_SIGNS)].at(-1);
   const code = lastCode?.index ?? -1;
   const other = lastOther?.index ?? -1;
-  // Matches the words "coupon code" without anything between them.
+  // True if the code word directly follows the other word, as in "coupon code".
   const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
   if (attached && other < code && phrases.BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
   if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;
@@ -207,7 +206,7 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   return isNamed || phrases.EXPIRED.test(after);
 }
 
-/** Returns a low score if the number cannot be a code, even if it is announced as one; else undefined. */
+/** Returns the score if the candidate cannot be a code, whatever its announcement says; else undefined. */
 function refusal(setting: Setting): number | undefined {
   const { alone, direct, sentence, after, sentenceWords, kindsBefore, kindsAfter, candidate } = setting;
   const { shape, value } = candidate;
@@ -225,7 +224,7 @@ function refusal(setting: Setting): number | undefined {
 
 export interface MailFacts {
   subjectSaysCode: boolean;
-  /** The text says that the code is in the subject. */
+  /** True while the subject is searched, if the body says that the code is there. */
   isPointedAt: boolean;
   isAboutAccess: () => boolean;
 }
@@ -252,7 +251,7 @@ export function judge(setting: Setting, mail: MailFacts): number {
   return points > 0 && value.length === 6 ? points + 5 : points;
 }
 
-/** Years, words in capitals and chains of words are common, so they need a clear announcement. */
+/** Scores years, capital words and chains of words. They are common, so they need a clear announcement. */
 function judgeLooseShape({ candidate, alone, direct, before }: Setting, announced: number): number {
   const sure =
     candidate.shape === 'words'

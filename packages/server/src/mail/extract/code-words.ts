@@ -1,21 +1,21 @@
 import WORD_RULES from './code-words.json' with { type: 'json' };
 
 /**
- * What a word says about the number near it. `code-words.json` lists patterns of whole words in lower case,
- * by effect, reason and language (ISO 639-1):
+ * What a word says about the number near it. `code-words.json` lists patterns of lower-case words for each
+ * kind below (there called `effect`), with the reason and the language (ISO 639-1):
  * - `promo`: the sentence is advertising, and its code is the same for every recipient;
- * - `cart`: like `promo`, but only if the code has letters. A number may authorise a payment;
+ * - `cart`: the sentence is about a shopping cart. Its codes are coupons, but a number may be for a payment;
  * - `other`: the number is not a code, even if a code word is next to this word ("order code");
- * - `label`: the number after it is not a code, except in "SMS code" or "the code on this page";
- * - `stale`: the code is from an earlier mail;
+ * - `label`: the number after this word is not a code ("page 4821"), except near a code word ("SMS code");
+ * - `stale`: the code is no longer valid ("your previous code");
  * - `number`: a word for "number", which means a code only next to a code word;
  * - `code`: the number is a one-time code;
- * - `enter`: the reader must enter the number, if the sentence gives a purpose;
- * - `unit`: the number before it is a quantity.
+ * - `enter`: tells the reader to type a number, which is a code if the mail is also about access;
+ * - `unit`: the number before this word is a quantity ("4821 km").
  */
 export type WordKind = (typeof EFFECTS)[number] | 'plain';
 
-/** The first effect that matches a word counts. "m" and "is" are rarely units, so `unit` comes last. */
+/** A word gets the first kind whose patterns match. `unit` is last, because "m" or "is" is rarely a unit. */
 const EFFECTS = ['promo', 'cart', 'other', 'label', 'stale', 'number', 'code', 'enter', 'unit'] as const;
 
 const PATTERNS = EFFECTS.map((effect) => {

@@ -62,9 +62,9 @@ interface Found {
 }
 
 interface Mail extends rules.MailFacts {
-  /** The mail advertises an offer such as "15% off", so that its code is a coupon. */
+  /** The subject has a percentage such as "15% off", so codes with letters are coupons. */
   isOffer: boolean;
-  /** The mail is a receipt or similar. Its codes count only if the text asks to enter one. */
+  /** The subject is that of a receipt or similar. A code counts only if the text says to enter it. */
   isRecord: boolean;
   isSubjectOfAccess: () => boolean;
   isShort: boolean;
@@ -92,7 +92,7 @@ function read(given: string, mail: Mail): Found[] {
 
 const hasLetters = ({ value }: Candidate): boolean => /[A-Z]/i.test(value);
 
-/** Whether a code like "test code 10231" only identifies something: no words say that it gives access. */
+/** Whether a code only names a record ("test code 10231"): no words say that it gives access. */
 function isLabelOfRecord(setting: rules.Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
   if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
@@ -137,7 +137,7 @@ function speaksOfAccess(text: string): boolean {
 
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
 
-/** Finds one-time codes, most likely first. @param words text of the HTML, used if `text` has no code */
+/** Finds one-time codes, most likely first. @param words text of the HTML, searched if `text` has no code */
 export function findCodes(
   subject: string,
   text: string | null,
@@ -165,7 +165,7 @@ export function findCodes(
   return best(all);
 }
 
-/** Merges equal values. Repetition adds points, but if one of them is not a code, the value is dropped. */
+/** Merges equal values. Each repetition adds points, but one place where it is not a code drops the value. */
 function best(found: readonly Found[]): MailCode[] {
   const byValue = new Map<string, Found>();
   for (const one of found) {

@@ -36,7 +36,7 @@ const TAB = 2;
 const LINE = 3;
 const BREAKS = ['', ' ', '\t', '\n'];
 
-/** Collects visible text and links. To find the end of a hidden element, counts nested tags of its name. */
+/** Collects visible text and links. Counts nested tags of the same name to find the end of a hidden element. */
 class PageReader extends TagReader {
   words = '';
   readonly anchors: HtmlAnchor[] = [];
@@ -151,7 +151,7 @@ const asBrowsersRead = (href: string): string =>
   href.replace(/[\t\n\r]+/g, '').replace(/^[\0- ]+|(?<![\0- ])[\0- ]+$/g, '');
 
 function fold(text: string): string {
-  // Fast path for single characters. If a page is full of "<" or entities, the tokenizer passes mostly these.
+  // Fast path: in a page full of "<" or entities, the tokenizer calls this with single characters.
   if (text.length === 1 && text > ' ' && text <= '~') return text;
   return foldBlanks(withoutInvisible(text));
 }
@@ -165,7 +165,7 @@ export const textOfPage = ({ words }: HtmlReading): string => clean(cut(words, M
 
 const MAX_COMPARED = 256 * 1024;
 const MAX_LINE = 2_048;
-/** Limit of compared characters, which take a few milliseconds. Lines beyond it are returned uncompared. */
+/** Limit of compared characters, for a time of a few milliseconds. Further lines are returned uncompared. */
 const MAX_SEARCHED = 2 * 1024 * 1024;
 
 export function wordsOnlyInPage(text: string, page: string): string | null {

@@ -6,14 +6,14 @@ import * as linkWords from './link-words.ts';
 type LinkKind = MailLink['kind'];
 
 export const MAX_LINKS = 200;
-/** Characters. A longer URL contains data and is not a page. */
+/** Limit in characters. A longer URL is not the address of a page, but contains data. */
 const MAX_HREF = 16 * 1024;
 const MAX_READ = 1024 * 1024;
 const WORDS_AROUND = 120;
 const WORDS_ABOVE = 500;
 const MAX_HEADING = 80;
 const MAX_HREF_JUDGED = 1_000;
-/** A link text that is a file name says nothing about the purpose. */
+/** A link text such as `docs/login.md` is a file path, so its words do not show the purpose of the link. */
 const FILE_PATH = /^[\w@-]+(?:\/[\w@.-]+)+$/;
 
 /** Also matches directly after a word: in "seehttps://a.test", the URL begins at "https". */
@@ -25,15 +25,15 @@ const MAX_SCHEME = 33;
 const NO_APP =
   /^(?:jdbc|odbc|postgres|[a-z+]*sql\w*|mongodb|redis|rediss|amqps?|ldaps?|smtps?|imaps?|pop3s?|s?ftps?|ssh|git|svn|rsync|s3|gs|wss?|tcp|udp|tls|unix|docker|npm|pkg|file|data|javascript|vbscript|about|blob|chrome|resource|view-source)\b/i;
 /**
- * The part of a URL after its scheme. Direction marks (RFC 3987 section 4.1) and Markdown's `](` end it.
- * In scripts without spaces, text may directly follow a URL. So letters of these scripts belong to the URL
- * only after a separator: `/wiki/日本`.
+ * The part of a URL after its scheme. Direction marks (RFC 3987 section 4.1) and Markdown's `](` are not part
+ * of a URL. In scripts without spaces, a sentence may continue directly after a URL. Letters of these scripts
+ * therefore belong to a URL only after a separator, as in `/wiki/日本`.
  */
 const ADDRESS =
   /(?:[^\s\]<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\](?!\()|(?<![a-z0-9)\]}.,;:!?])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
-/** Characters removed at the end of a URL. Invisible characters inside a URL are valid (URL standard). */
+/** Characters that are removed from the end of a URL. Inside a URL, invisible ones are valid (URL standard). */
 const BEHIND_LINK = new RegExp(`[.,;:!?'*_\\|\`${INVISIBLE}]`, 'v');
-/** A `mailto:`, `tel:` or `sms:` link may unsubscribe, but has no other purpose. */
+/** Schemes of links that open no page. The kind of such a link is `unsubscribe` or `other`. */
 const NO_PAGE = /^(?:mailto|tel|sms):/i;
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
 const GENERIC =
@@ -79,7 +79,7 @@ function tellingQuery(query: string): string {
 function kindOfPath(href: string): LinkKind | undefined {
   const [beforeQuery = '', query = ''] = href.slice(0, MAX_HREF_JUDGED).split(/[?#](.*)/s, 2);
   const scheme = /^(https?:\/\/[^/]*)|^[a-z][a-z0-9+.-]*:(?:\/\/)?/i.exec(beforeQuery);
-  // An app link has no host, so the part after the scheme names the screen.
+  // In an app link, all text after the scheme is the path, because there is no host.
   const path = beforeQuery.slice(scheme?.[0].length ?? 0);
   const isArticle = linkWords.ARTICLE_PATH.test(path);
   for (const place of [path, tellingQuery(query)]) {
@@ -97,7 +97,7 @@ interface Around {
   above: string;
 }
 
-/** @param around undefined if the link contains only an image */
+/** @param around the text near the link; undefined if the link contains only an image */
 function kindOf(href: string, text: string, around: Around | undefined): LinkKind {
   const kind = kindOfWeb(href, text, around);
   return kind !== 'unsubscribe' && NO_PAGE.test(href) ? 'other' : kind;
@@ -159,7 +159,7 @@ export function* textLinks(text: string) {
 /** Each link once: first those of the HTML, then others of the text and of List-Unsubscribe (RFC 2369). */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
-  // If an image and a button have the same target, the text of the button is used.
+  // A link with text replaces a link to the same URL without text, such as an image.
   const isKnown = (href: string, words: string): boolean => {
     const known = links.get(href);
     return known !== undefined && (known.text !== '' || (words === '' && known.kind !== 'other'));

@@ -59,7 +59,7 @@ export function differentText({ mail: { content } }: LintedMail): Case[] {
   if (!content.text?.trim() || content.htmlText === null) return [];
   const shown = wordsOf(content.htmlText);
   if (shown.size < MIN_WORDS) return [];
-  // `htmlText` is cut to the same length, so the comparison is fair.
+  // `htmlText` was cut to this length too, so that both texts cover the same part of the mail.
   const text = wordsOf(content.text.slice(0, MAX_HTML_TEXT));
   const shared = [...shown].filter((word) => text.has(word)).length / shown.size;
   if (shared >= MIN_SHARED) return [];
@@ -77,13 +77,13 @@ export function clippedHtml({ mail: { content } }: LintedMail): Case[] {
 const NOT_SAVED = /^(?:message\/|text\/rfc822-headers|multipart\/|application\/(?:pgp|(?:x-)?pkcs7)-)/;
 
 export function filesWithoutName({ mail: { content }, parts }: LintedMail): Case[] {
-  // The parts of an encrypted message are not meant to be saved (RFC 3156 section 4).
+  // The parts of an encrypted message are read by mail programs, not saved as files (RFC 3156 section 4).
   if (parts.root.type === 'multipart/encrypted') return [];
   return (
     content.attachments
       .filter(({ disposition, filename }) => disposition === 'attachment' && filename === null)
       .filter(({ contentType }) => !NOT_SAVED.test(contentType))
-      // Calendar programs read an invitation directly (RFC 6047 section 2.4).
+      // An invitation needs no file name, because calendar programs read it directly (RFC 6047 section 2.4).
       .filter(({ contentType, parameters }) => contentType !== 'text/calendar' || !('method' in parameters))
       .map(({ id, contentType }) => ({
         message: `The attachment of type ${contentType} has no file name. Add a "filename" to its Content-Disposition.`,
@@ -129,7 +129,7 @@ function brokenGreeting(text: string): string | undefined {
     .find((line) => PLACEHOLDER.test(line) || NO_NAME.test(line) || EMPTY_NAME.test(line));
 }
 
-/** Whether a person wrote the mail. Replies, forwards and mailing-list mail may quote placeholders. */
+/** Whether a person wrote the mail. Placeholders in replies, forwards and mailing lists may be quotations. */
 function isOfPeople({ parts, mail: { summary, content } }: LintedMail): boolean {
   return (
     content.inReplyTo !== null ||

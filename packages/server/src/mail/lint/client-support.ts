@@ -7,7 +7,7 @@ import type { Case, LintedMail, UsedFeature } from './finding.ts';
 
 /** A feature is reported if fewer than this percentage of mail clients support it. */
 const MIN_SHARE = 60;
-/** Without these features, content or layout is lost. Other features only decorate or have a fallback. */
+/** Only these features are reported: clients without them lose content or layout. Others only decorate. */
 const LOSES: ReadonlySet<string> = new Set(
   (
     'html-svg html-video html-audio html-form html-input-text html-object html-dialog html-base html-meter ' +
@@ -68,7 +68,7 @@ class FeatureReader extends TagReader {
       const property = declaration.slice(0, colon).trim();
       const value = declaration.slice(colon + 1).trim();
       this.use(`value:${property}:${value}`, place);
-      // Clients need not support these values: they are initial values or have no effect.
+      // Properties with these values are not reported, because they look the same without support.
       if (!/^(?:static|relative|initial|auto|0|none|normal)\b/.test(value))
         this.use(`property:${property}`, place);
       for (const [, name] of value.matchAll(/(?<![a-z-])([a-z-]{1,30})\(/g))

@@ -26,7 +26,7 @@ export interface Case {
   where: string | null;
 }
 
-/** Returns one item per problem: its place, null if it has no place, or a `Case` with its own message. */
+/** Returns one item per problem: a `Case`, or only its `where` if the message is that of the rule. */
 export type Check = (mail: LintedMail, rule: string) => readonly (string | null | Case)[];
 
 export type Rule = readonly [

@@ -69,7 +69,7 @@ export const missingListUnsubscribe = (mail: LintedMail): string[] =>
   isBulk(mail) ? missing('List-Unsubscribe')(mail) : [];
 
 export function noOneClickUnsubscribe({ mail: { content } }: LintedMail): string[] {
-  // An https URL requires one-click unsubscription. Discussion lists often have only a mail address.
+  // Required only with an https URL (RFC 8058). Discussion lists often give only a mail address.
   const isOffered =
     !/<\s*https:/i.test(fieldOf(content, 'list-unsubscribe')) ||
     /list-unsubscribe\s*=\s*one-click/i.test(fieldOf(content, 'list-unsubscribe-post'));
@@ -90,7 +90,7 @@ function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   );
 }
 
-/** Whether the recipient requested the mail. In newsletters, a sign-in link is never the first link. */
+/** Whether the recipient requested the mail. A sign-in link must be the first: newsletters have one later. */
 const isAskedFor = ({ links }: MailContent, { codes }: MailSummary): boolean =>
   codes.length > 0 ||
   links[0]?.kind === 'sign-in' ||

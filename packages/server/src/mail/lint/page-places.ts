@@ -1,7 +1,7 @@
 import { TagReader } from '../extract/tag-reader.ts';
 import type { LintedMail } from './finding.ts';
 
-/** An open element with the style that its text inherits. */
+/** An element whose end tag was not read yet, with the style of its text. */
 interface Open {
   tag: string;
   isHidden: boolean;
@@ -12,11 +12,11 @@ interface Open {
   size: number;
   isBold: boolean;
   isSmallByNature: boolean;
-  /** What the element must contain. A link or button needs a name, a table without a role a header cell. */
+  /** What the element must contain: text or a label (link, button), or a header cell (table without a role). */
   asked: { rule: 'layout-table-role' | 'link-name' | 'button-name'; place: string; isMet: boolean } | null;
 }
 
-/** Real pages stay below these limits. */
+/** Limits of time and memory for malicious pages. Real pages are below them. */
 const MAX_OPEN = 500;
 const MAX_PLACES = 1_000;
 const MAX_SHEET = 256 * 1024;
@@ -31,7 +31,7 @@ const LARGE = 24;
 const LARGE_BOLD = 18.66;
 const NORMAL_SIZE = 16;
 const MIN_SIZE = 12;
-/** Smaller text is hidden on purpose, such as a preheader. */
+/** Pixels. Smaller text is not reported, because the sender hides it on purpose, as in a preheader. */
 const HIDDEN_SIZE = 2;
 const HEADING_SIZES: Record<string, number> = { h1: 32, h2: 24, h3: 18.72, h4: 16, h5: 13.28, h6: 10.72 };
 
@@ -150,7 +150,7 @@ class PlaceReader extends TagReader {
   private seeImage(src: string, alt: string): void {
     if (!/^(?:https?|cid|data):/i.test(src)) this.add('relative-image', src);
     const name = /([^/?#]*?)(?:\.\w+)?(?:[?#].*)?$/.exec(src.slice(0, MAX_STYLE))?.[1];
-    // A file name with a digit or an underscore is not a description.
+    // An `alt` that equals the file name is not a description if it has a digit or an underscore.
     if (IMAGE_FILE.test(alt) || (alt === name && /[_\d]/.test(alt))) this.add('image-alt-file-name', alt);
     const [width, height, style] = [this.get('width'), this.get('height'), this.get('style')];
     // Tracking pixels need no description.
@@ -164,7 +164,7 @@ class PlaceReader extends TagReader {
     const styles = declarations(this.get('style'));
     const classes = this.get('class').split(/\s+/, 10);
     const isStyled = classes.some((name) => name !== '' && this.sheet.includes(`.${name}`));
-    // A class of a style sheet may change everything, so that nothing is known.
+    // A class of the style sheet may set any property, so the inherited colours and size are unknown.
     const inherited = isStyled ? ROOT : top;
     const color = styles.get('color') ?? (tag === 'font' ? attributes.get('color') : undefined);
     const ground = styles.get('background') ?? styles.get('background-color') ?? attributes.get('bgcolor');

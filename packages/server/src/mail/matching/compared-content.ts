@@ -5,7 +5,7 @@ import { changePieces, withoutInvisible } from '../mime/clean.ts';
 
 const WHITE_SPACE = /[^\S ]\s*| \s+/g;
 
-/** Normalization takes quadratic time for a run of combining marks, so long runs are split (UAX #15). */
+/** Normalizing a run of combining marks takes quadratic time, so U+034F splits long runs (UAX #15). */
 const MANY_MARKS = /\p{M}{30}/gu;
 
 const NOT_ASCII = /[^\0-\x7f]/;
@@ -34,7 +34,7 @@ export interface LinkFilter {
   text?: string | undefined;
 }
 
-/** Folds each text once, at its first comparison, because folding takes fifty times as long as searching. */
+/** Caches the folded texts of a mail, because folding a text takes fifty times as long as searching it. */
 export class ComparedContent {
   readonly links: readonly MailLink[];
   readonly length: number;

@@ -7,7 +7,7 @@ type Negatable<C> = C & { not?: boolean };
 
 export type MailCondition = Negatable<{ field: TextField; text: string } | { field: 'attachments' }>;
 
-/** The database alone evaluates these conditions. `value` is in bytes or in epoch milliseconds. */
+/** Conditions that only the database evaluates. `value`: bytes (`larger`, `smaller`) or epoch milliseconds. */
 export type ColumnCondition = Negatable<
   { field: 'read' } | { field: 'larger' | 'smaller' | 'before' | 'after'; value: number }
 >;

@@ -3,7 +3,7 @@ import type { MailSummary } from '../mail.ts';
 import { withoutInvisible } from '../mime/clean.ts';
 import { type ComparedContent, fold, type LinkFilter } from './compared-content.ts';
 
-/** All given conditions must hold. A text must occur in the field. Both are compared after {@link fold}. */
+/** All conditions must hold. A field must contain the given text; {@link fold} is applied to both. */
 export interface Filters {
   from?: string | undefined;
   to?: string | undefined;

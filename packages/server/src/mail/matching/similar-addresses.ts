@@ -4,9 +4,9 @@ import { domainOf, inboxAddress, parseAddress } from '../address.ts';
 const MAX_TYPOS = 2;
 const SHORT_NAME = 6;
 
-/** The address is in lower case and without a tag. */
+/** The address that a wait expects mail for, in lower case and without a tag. */
 export interface WantedAddress {
-  /** For a catch-all, only domains are compared. The sink takes all other mail, so no address is like it. */
+  /** For a catch-all, only domains are compared. The sink accepts any address, so none counts as similar. */
   kind: 'address' | 'catch-all' | 'sink';
   address: string;
   domain: string;
@@ -54,7 +54,7 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
 
 const [QUOTE, PLUS, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [34, 43, 60, 64, 92, 97, 126] as const;
 const CASE = 32;
-/** Of a local part that has quotes or is not ASCII, so that only a parser can read it. */
+/** All bits. Without a parser, the letters of a local part with quotes or non-ASCII text are unknown. */
 const ANY_LETTERS = -1;
 
 function countBits(bits: number): number {
@@ -76,12 +76,12 @@ function lettersAt(text: string, start: number): number {
 }
 
 /**
- * The recipients of many mails, with an index of their local parts. It compares characters of the JSON text,
- * because parsing thousands of lines would take milliseconds. Waits that end together share it.
+ * The recipients of many mails, with the letters of each local part, so that only the lines of similar ones
+ * are parsed: parsing thousands would take milliseconds. Waits that time out together share an instance.
  */
 export class RecipientLines {
   readonly text: string;
-  /** Where in the text the line of each local part begins. */
+  /** For each local part, the offset in `text` of its line. */
   readonly lines: number[] = [];
   readonly letters: number[] = [];
 
@@ -93,7 +93,7 @@ export class RecipientLines {
       let opening = text.indexOf('"', line);
       while (opening >= 0 && opening < end) {
         const closing = text.indexOf('"', opening + 1);
-        // After an escaped quotation mark, the string continues, so that only a parser can read the line.
+        // An escaped quotation mark does not end the string, so the whole line is left to the JSON parser.
         const isEscaped = closing < 0 || text.charCodeAt(closing - 1) === BACKSLASH;
         this.lines.push(line);
         this.letters.push(isEscaped ? ANY_LETTERS : lettersAt(text, opening + 1));
@@ -108,13 +108,13 @@ export class RecipientLines {
   }
 }
 
-/** Each typing error changes at most two letters; a tagged name has all letters of the name. */
+/** Whether two local parts may be similar. A typing error changes at most two letters; a tag only adds some. */
 const areLettersSimilar = (letters: number, wanted: number): boolean =>
   (letters & wanted) === letters ||
   (letters & wanted) === wanted ||
   countBits(letters ^ wanted) <= 2 * MAX_TYPOS;
 
-/** Addresses that need no parser: the inbox address is their lower case without the tag. */
+/** Addresses that need no parser: the inbox address is the text in lower case, without the tag. */
 const PLAIN = /^([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?:\+[a-z0-9._+-]*)?(@[a-z0-9.-]+)$/i;
 
 function inboxAddressOf(path: string): string {
@@ -129,7 +129,7 @@ export interface Found {
   at: number;
   /** In lower case and without the tag. */
   address: string;
-  /** Whether it is similar to the wanted address or equal to it. */
+  /** Also true for the wanted address itself. */
   isSimilar: boolean;
 }
 

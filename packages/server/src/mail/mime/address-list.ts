@@ -9,12 +9,12 @@ import { decodeHeaderText } from './encoded-words.ts';
  * comments and encoded words never becomes an address, unless an encoded word contains a whole mailbox.
  */
 
-/** A longer field is cut. The 100 mailboxes that are kept need a tenth of this. */
+/** Bytes. A longer field is cut. Only 100 mailboxes are stored, which usually need a tenth of this. */
 const MAX_FIELD = 64 * 1024;
 
 const SPACE = 0x20;
 const ATOM = /[^\0-\x20"(),:;<>[]*/y;
-/** Some senders wrongly put commas and colons into encoded words. */
+/** Matched before separators, because some senders put commas and colons into encoded words (invalid). */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/iy;
 const SOURCE_ROUTE = /^@[^:]*:/;
 
@@ -100,7 +100,7 @@ function* writtenMailboxes(tokens: readonly Token[]): Generator<Mailbox> {
   yield open;
 }
 
-/** Reads what is in angle brackets. @returns the position of the token after it */
+/** Reads the text in angle brackets into `open`. @returns the index of the next token */
 function takeBracketed(open: Mailbox, tokens: readonly Token[], from: number): number {
   const { start, end, next } = bracketRange(tokens, from);
   const inside = tokens.slice(start, end).filter(({ kind }) => kind !== 'comment');

@@ -40,7 +40,7 @@ const decodeUtf7: CharsetDecoder = (bytes) =>
       .toString('utf16le');
   });
 
-/** Sets the highest bit of each byte, as the 8-bit charsets require. @param text one character per byte */
+/** Sets the highest bit of each byte: 7-bit to 8-bit form of a charset. @param text one character per byte */
 function to8Bit(text: string): string {
   const bytes = Buffer.from(text, 'latin1');
   for (const [at, byte] of bytes.entries()) if (byte > SPACE) bytes[at] = byte | 0x80;
@@ -71,7 +71,7 @@ const decodeHz: CharsetDecoder = (bytes) => {
 /* Text with a missing or wrong charset is UTF-8 if valid, else windows-1252, which defines every byte. */
 
 const FALLBACK = 'windows-1252';
-/** Charset names that do not define 8-bit bytes: ASCII and unknown charsets. */
+/** Charset names that do not say what bytes above 127 mean, such as ASCII. */
 const VAGUE = /^(?:(?:us-)?ascii|ansi_x3\.4-1968|(?:x-)?unknown(?:-8bit)?|8bit|)$/;
 const SEVEN_BIT = /^(?:iso-?2022-?(?:jp|kr)|hz|utf-?7)/;
 const UTF8 = /^(?:utf-?8|unicode-1-1-utf-8|utf_8|utf-?8mb[34])$/;
@@ -96,7 +96,7 @@ const ALIASES: ReadonlyMap<string, string> = new Map(
 
 const decoders = new Map<string, CharsetDecoder>();
 const MAX_NAME = 40;
-/** Caches the unknown charsets of a mail: a look-up takes 30 µs, and a header can have 100,000 names. */
+/** Caches unknown charset names of a mail: a look-up takes 30 µs, and a header can have 100,000 names. */
 const unknown = new Set<string>();
 const MAX_UNKNOWN = 100;
 
@@ -121,7 +121,7 @@ export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean):
 
 export const isSevenBit = (name: string): boolean => SEVEN_BIT.test(name);
 
-/** Whether most non-ASCII characters are valid UTF-8. This is rare in text of other charsets. */
+/** Whether most non-ASCII characters are valid UTF-8, as in damaged UTF-8. In other charsets, this is rare. */
 function isCutUtf8(bytes: Uint8Array): boolean {
   // `stream` makes the decoder ignore an incomplete character at the end.
   const text = new TextDecoder().decode(bytes.subarray(0, CUT_SAMPLE), { stream: true });
@@ -166,7 +166,7 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
   );
 }
 
-/** Removes each escape sequence that is directly followed by another: TextDecoder would report an error. */
+/** Removes an escape sequence directly before another one, which TextDecoder would decode as an error. */
 function withoutEmptyStretches(bytes: Buffer): Buffer {
   const pieces = bytes.toString('latin1').split(ESC);
   const kept = pieces.filter((piece, at) => piece.length !== 2 || at === 0 || at === pieces.length - 1);
@@ -183,7 +183,7 @@ function platformDecoder(name: string): CharsetDecoder | undefined {
   }
 }
 
-/** Without a byte order mark, zero bytes decide: if they mostly come first, the text is big-endian. */
+/** Without a byte order mark, the text is big-endian if mostly the first byte of a pair is zero. */
 function decodeUtf16(bytes: Buffer): string {
   const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff;
   const isMarked = isBigEndian || (bytes[0] === 0xff && bytes[1] === 0xfe);

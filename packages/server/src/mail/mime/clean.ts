@@ -8,7 +8,7 @@ const INVISIBLES = new RegExp(INVISIBLE, 'gv');
 export const withoutInvisible = (text: string): string => text.replace(INVISIBLES, '');
 
 const PIECE_CHARACTERS = 64 * 1024;
-/** Texts are split before white space: no pattern of a caller matches across such a point. */
+/** Texts are split before a run of white space, because no pattern of a caller matches across its start. */
 const BLANK_BEGINS = /(?<=\S)\s/;
 
 function endOfPiece(text: string, at: number): number {
@@ -20,9 +20,9 @@ function endOfPiece(text: string, at: number): number {
 }
 
 /**
- * Changes a text in pieces to save memory: V8 allocates an object per replacement, and a large string can
- * exceed the heap of a worker.
- * @param change must not depend on other pieces, and must map Latin-1 to Latin-1
+ * Applies `change` to pieces of a text. V8 allocates an object per replacement, so `replace` on a large text
+ * could exceed the heap of a worker.
+ * @param change must not depend on other pieces, and must not add characters above U+00FF to Latin-1 text
  */
 export function changePieces(text: string, change: (piece: string) => string): string {
   if (text.length <= PIECE_CHARACTERS) return change(text);

@@ -4,8 +4,8 @@ import { decodeBase64, decodeEscapes } from './transfer-encoding.ts';
 /* Decodes header text (RFC 2047) in linear time. The text has one character per byte. */
 
 /**
- * `=?charset*language?encoding?text?=`. The charset has no blanks, so that a stray "=?" does not match a
- * sentence. An unclosed word ends at the next "=?". Some senders put "?" and blanks into the text.
+ * `=?charset*language?encoding?text?=`. The text may contain "?" and blanks (invalid, but sent), but no "=?",
+ * which starts the next word. The charset has no blanks, so that "=?" in a sentence does not start a word.
  */
 const WORD = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?((?:(?!=\?(?!=)).)*?)\?=/gis;
 const BEYOND_ASCII = /[\x80-\xff]/;
@@ -46,7 +46,7 @@ export function decodeHeaderText(value: string): string {
 const decodeBytes = (text: string): string =>
   BEYOND_ASCII.test(text) ? decodeCharset(Buffer.from(text, 'latin1'), '') : text;
 
-/** Some senders split a character or a base64 group, so adjacent words of one charset are joined first. */
+/** Decodes adjacent words of one charset together, because some senders split a character or a base64 group. */
 function decodeGroup(words: readonly Word[]): string {
   const [first] = words;
   if (first === undefined) return '';

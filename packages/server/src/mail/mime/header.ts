@@ -1,4 +1,4 @@
-/** An invalid line belongs to the header only if one of these fields follows; else it begins the body. */
+/** Known fields. An invalid line belongs to the header if a known field follows; else the body begins there. */
 export const FIELD_NAMES: ReadonlySet<string> = new Set(
   (
     'from to cc bcc subject date sender reply-to message-id in-reply-to references comments keywords ' +
@@ -38,7 +38,7 @@ const SPACE = 0x20;
 const COMMA = 0x2c;
 const SEMICOLON = 0x3b;
 
-/** The patterns below get this many bytes of a line, which is more than any field name needs. */
+/** Bytes of a line that are matched with the patterns below. Field names are shorter. */
 const LINE_START = 200;
 /** A byte order mark may precede the first field. No real field name contains "=". */
 const FIELD = /^(?:\xef\xbb\xbf)?([!-9;<>-~]+)[ \t]*:(?!\/\/)/;
@@ -76,7 +76,7 @@ function lineAt(source: Buffer, start: number) {
   return { isFold, text, end, next };
 }
 
-/** An empty line, or a line that may be a boundary delimiter (RFC 2046 section 5.1.1), ends the header. */
+/** True for an empty line, and for a line that may be a boundary delimiter (RFC 2046 section 5.1.1). */
 const endsHeader = ({ isFold, text }: Line): boolean => !isFold && (text === '' || text.startsWith('--'));
 
 export const readHeader = (source: Buffer, start = 0): HeaderRange => new HeaderReader(source).read(start);
@@ -86,7 +86,7 @@ class HeaderReader {
   private readonly fields: FieldRange[] = [];
   private readonly keys = new Set<string>();
   private isCut = false;
-  /** The field to which folded lines belong. Undefined after an invalid line, to ignore its folded lines. */
+  /** The field that the next folded line continues. Undefined after an invalid line, to ignore its folds. */
   private open: FieldRange | undefined;
   /** True until a field is read that is not a trace field. Relays put trace fields at the top. */
   private hasOnlyTrace = true;
@@ -119,7 +119,7 @@ class HeaderReader {
     } else {
       this.open = undefined;
       this.lastKnown ??= findLastKnown(this.source, start);
-      // If no known field follows, the text belongs to the body.
+      // The invalid line belongs to the header if a known field follows, or if it is an mbox "From " line.
       return start <= this.lastKnown || (this.hasOnlyTrace && MAILBOX_LINE.test(text));
     }
     return true;
@@ -135,7 +135,7 @@ class HeaderReader {
     else this.isCut = true;
   }
 
-  /** Whether a folded line has lost its leading blank: a parameter, a list item or the last header line. */
+  /** Whether the line is a fold without its leading blank: a parameter, list item or last line of the header. */
   private isLostFold({ text, next }: Line, { key, end }: FieldRange): boolean {
     if (HAS_PARAMETERS.test(key) && PARAMETER_LINE.test(text)) return true;
     if (this.hasOnlyTrace || BROKEN_FIELD.test(text)) return false;

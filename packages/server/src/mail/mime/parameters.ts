@@ -5,7 +5,7 @@ import { decodeEscapes } from './transfer-encoding.ts';
 
 /* Parses Content-Type and Content-Disposition (RFC 2045 section 5.1, RFC 2183, RFC 2231). */
 
-/** A long file name may take 60 parameters. Without a limit, a mail could have 100,000. */
+/** A long file name may be split into 60 parameters (RFC 2231). The limit bounds the time per field. */
 export const MAX_PARAMETERS = 200;
 export const MAX_STRUCTURED_BYTES = 64 * 1024;
 
@@ -23,7 +23,7 @@ const PERCENT = 0x25;
 
 export const isMediaType = (type: string): boolean => MEDIA_TYPE.test(type);
 
-/** Names of parameters are in lower case and values are decoded. The first of several duplicates counts. */
+/** Returns the value, and decoded parameters by name in lower case. Of duplicates, the first is returned. */
 export function parseStructured(field: string) {
   if (PLAIN.test(field)) return { value: field.toLowerCase(), parameters: NONE, isCut: false };
   const scan = new StructuredScan(field);
@@ -87,7 +87,7 @@ class StructuredScan {
     return end > 0;
   }
 
-  /** A quoted string (RFC 5322 section 3.2.4), but backslashes in file paths are kept. */
+  /** A quoted string (RFC 5322 section 3.2.4). Only `\"` and `\\` are escapes, because `C:\a` is a file path. */
   #quoted(): string {
     const start = this.#at + 1;
     const end = this.#enclosures.endOf(this.#at);
@@ -96,7 +96,7 @@ class StructuredScan {
     return value.includes('\\') ? value.replace(/\\(["\\])/g, '$1') : value;
   }
 
-  /** Reads up to a semicolon, or up to a parameter that has none before it. Drops comments after blanks. */
+  /** Reads a value up to a semicolon or, if that is missing, a parameter name. Skips comments after blanks. */
   #token(): string {
     const text = this.#text;
     let value = '';

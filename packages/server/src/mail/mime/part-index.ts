@@ -19,7 +19,7 @@ export interface IndexedPart extends BodyRange {
   type: string;
   /** Charset of text or HTML, detected if necessary; '' for other parts. */
   charset: string;
-  /** In lower case. For attachments, this and the next two fields are only in the list of attachments. */
+  /** In lower case. Undefined, like the next two fields, for attachments: their list has these values. */
   disposition?: string | undefined;
   filename?: string | undefined;
   contentId?: string | undefined;
@@ -34,7 +34,7 @@ export const withRole = <P extends IndexedPart>(parts: readonly P[], role: PartR
 export const bodyBytes = (source: Buffer, { bodyStart, bodyEnd, encoding }: BodyRange): Buffer =>
   decodeTransfer(source.subarray(bodyStart, bodyEnd), encoding);
 
-/** The id of an attachment is its position in the source, so the id never changes. */
+/** @param index position among the attachments of the mail, which is the same after each parse */
 export const attachmentId = (index: number): string => `att_${index + 1}`;
 
 export function attachmentPart(index: PartIndex, id: string): IndexedPart | undefined {

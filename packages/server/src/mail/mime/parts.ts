@@ -155,7 +155,7 @@ class PartScan {
     return undefined;
   }
 
-  /** The whole line is compared, because one boundary may be a prefix of another. */
+  /** Compares the whole line with the boundaries, because one boundary may be a prefix of another. */
   private delimiterAt(lineStart: number, next: number): Delimiter | undefined {
     const { source, open, byBoundary } = this;
     let end = next;
@@ -171,7 +171,7 @@ class PartScan {
   }
 
   private endParts({ multipart, isLast, breakStart }: Delimiter): void {
-    // If the part has no body, this line break is the empty line that ends its header.
+    // `end` may be before `bodyStart`: without a body, this line break is the empty line after the header.
     let end = breakStart;
     for (let inner = this.open.pop(); inner !== undefined && inner !== multipart; inner = this.open.pop()) {
       end = Math.max(end, inner.bodyStart);
@@ -179,7 +179,7 @@ class PartScan {
       this.forgetBoundary(inner);
     }
     if (isLast) this.forgetBoundary(multipart);
-    // After its last delimiter, a multipart with parts stays open until a delimiter of an outer multipart.
+    // A multipart with parts ends at a delimiter of an outer multipart, not at its own last delimiter.
     if (!isLast || multipart.children.length > 0) this.open.push(multipart);
     else multipart.bodyEnd = Math.max(multipart.bodyStart, breakStart);
   }

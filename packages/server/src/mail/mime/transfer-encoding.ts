@@ -45,7 +45,7 @@ function hexPair(bytes: Uint8Array, at: number): number {
   return high < 0 || low < 0 ? -1 : (high << 4) | low;
 }
 
-/** Moves a range to `to` and decodes its escapes, such as `=41`. Keeps invalid ones. @returns the new end */
+/** Copies a range to `to` and decodes valid escapes such as `=41`. @returns the offset after the copy */
 function moveDecoded(bytes: Buffer, to: number, start: number, end: number, prefix: number): number {
   let length = to;
   for (let at = start; at < end; at++) {
@@ -57,7 +57,7 @@ function moveDecoded(bytes: Buffer, to: number, start: number, end: number, pref
   return length;
 }
 
-/** Decodes escapes such as `=41` or `%41`. Keeps invalid ones. @param text one character per byte */
+/** Decodes `=41` or `%41`; does not change invalid escapes. @param text one character per byte */
 export function decodeEscapes(text: string, prefix: number): Buffer {
   const bytes = Buffer.from(text, 'latin1');
   return bytes.subarray(0, moveDecoded(bytes, 0, 0, bytes.length, prefix));
@@ -117,10 +117,10 @@ function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
   return end > start && bytes[end - 1] === CR ? end - 1 : end;
 }
 
-/** Limit of zero bytes that replace lost blanks in uuencode. A line of one character can add 45 of them. */
+/** Limit of zero bytes added where relays removed blanks (zero bits) of uuencode: up to 45 bytes per line. */
 export const MAX_FILLED_BYTES = 1024 * 1024;
 
-/** The code of a character minus this value is six bits. The first six bits of a line are its length. */
+/** Each character code minus this value gives six bits. The first six bits of a line are its decoded length. */
 const UU_ZERO = 0x20;
 const UU_BEGIN_WITHIN = 4_096;
 const UU_LINE = /^begin [0-7]{3,4} .*$/m;
@@ -141,7 +141,7 @@ function decodeUuLines(lines: Buffer): Buffer {
   for (let at = 0; at < lines.length; ) {
     const next = nextLine(lines, at);
     const end = startOfBreak(lines, at, next);
-    // The last line has the length 0, which is written as a space. Some relays remove it.
+    // The last line has length 0, encoded as a space. An empty line counts too: relays may remove the space.
     const written = uuDigit(lines, at, end);
     if (written === 0) break;
     const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));

@@ -8,9 +8,9 @@ import { readBodies } from '../parse.ts';
  * mail's own images, opens links in a new tab, and removes DNS prefetch hints, which no policy blocks.
  */
 
-/** Limit of shown characters. Images in `data:` URIs need megabytes, and each MB takes 100 ms. */
+/** Limit of shown characters, which take up to 400 ms. Images in `data:` URIs need megabytes. */
 const MAX_LENGTH = 4 * 1024 * 1024;
-/** Maximum characters of a page. It exceeds its source if `cid:` URLs and escaped characters get longer. */
+/** Maximum characters of a page. Replaced `cid:` URLs and escapes make it longer than the HTML of the mail. */
 export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
 
 /** Returns the URL of an image by its Content-ID. */
@@ -129,7 +129,7 @@ function doctypeEnd(html: string): number {
   return html.indexOf('>', at) + 1;
 }
 
-/** The note is at the beginning. At the end, an element without its end tag could hide it. */
+/** Placed at the beginning. At the end of the page, an unclosed element of the mail could hide the note. */
 const CUT_NOTE =
   '<p style="all:initial;display:block;font:14px/1.4 system-ui,sans-serif;padding:8px 16px;background:#fff3c4;color:#333">Only the first 4 MiB of this message are shown. Read the rest in the view “Source”, or download the message.</p>';
 
