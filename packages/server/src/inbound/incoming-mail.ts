@@ -3,26 +3,26 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { freeIfLarge, freeRead, LARGE_BYTES } from '../memory.ts';
 
-/** Free bytes in front of a message for the Received line, which has two host names of up to 255 letters. */
+/** Bytes left free in front of a message for its Received line, which has two host names of up to 255 letters. */
 export const TRACE_HEADROOM_BYTES = 1024;
-/** Memory shared by all messages, besides `FREE_BYTES` for each. At least the maximum message size. */
+/** Memory for all messages, besides `FREE_BYTES` for each. Must be enough for one message of the maximum size. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/** The first bytes of each message are not counted: a socket reads them before backpressure can stop it. */
+/** The first bytes of a message do not count in the limit: a socket reads them before backpressure can stop it. */
 export const FREE_BYTES = 64 * 1024;
-/** While some messages wait for memory, those that hold memory are rejected if they are slower than this. */
+/** While a message waits for memory, messages that hold memory are rejected if they arrive more slowly than this. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
-/** Limit for the owner (see {@link ByteBudget}). It is higher because all large messages wait for it. */
+/** The minimum rate of the owner (see {@link ByteBudget}): higher, because all large messages wait for the owner. */
 export const MIN_OWNER_BYTES_PER_SECOND = 512 * 1024;
-/** Time over which a rate is measured: long enough for a retransmission. */
+/** Time over which a rate is measured: long enough for a TCP retransmission. */
 export const PROGRESS_WINDOW_MS = 3_000;
 
 export interface Share {
   readonly source: string;
-  /** Called when the message arrives too slowly while others wait. Must reject it and close the share. */
+  /** Called if the message arrives too slowly while others wait for memory. Must reject it and release its memory. */
   revoke(): void;
   held: number;
   isComplete: boolean;
-  /** `held` at the start of the measurement; undefined if the share has waited for memory since then. */
+  /** `held` when the measurement began; undefined (not measured) for a share that was opened or waited since then. */
   before: number | undefined;
 }
 
@@ -31,8 +31,8 @@ const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
 /**
  * Limits the bytes of all messages that are being received or stored, over SMTP and HTTP together. Each
  * message has a share. One share at a time is the owner: memory for the largest message is reserved for it,
- * which prevents deadlocks. Of the rest, a source may hold as much as is still free (dynamic threshold;
- * Choudhury and Hahne, 1998). While a message waits, shares that hold memory and are too slow are revoked.
+ * which prevents deadlocks. Of the other memory, no source may hold more than is still free (dynamic threshold;
+ * Choudhury and Hahne, 1998). While a message waits, shares that hold memory are revoked if they grow too slowly.
  */
 export class ByteBudget {
   held = 0;

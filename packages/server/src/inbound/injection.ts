@@ -21,7 +21,7 @@ interface InjectedMessage extends Incoming {
   requestId: string;
 }
 
-/** A message with its Received line, which does not count against the size limit of a plan. */
+/** A message that was stored before, with the Received line of that time, which does not count in the size limit. */
 interface RecordedMail extends Incoming {
   envelope: MailEnvelope;
 }

@@ -84,7 +84,7 @@ const refOf = (provider: string, providerId: string): string => JSON.stringify([
 function itemsOf(served: Served): Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'keepFirst'> {
   const { store, clock, provider, accountId, target, mayKeep } = served;
   const items = store.providerItems;
-  // Items kept with a read token belong to its inbox alone.
+  // Items that are stored with a read token belong to the inbox of the token, not to the account.
   const owner: ItemOwner = { id: target?.id ?? accountId, accountId };
   const untilOf = (kind: KeptKind): number => (kind === 'template' ? PERMANENT_UNTIL : clock.now() + DAY_MS);
   const itemToKeep = (kind: KeptKind, name: string, value: unknown): Item => {
@@ -136,7 +136,7 @@ async function sendTogether(
   for (const [index, one] of found.entries()) {
     try {
       if (one.status === 'rejected') throw one.reason;
-      // Fault rules are applied sequentially, so that `times` limits them to the first mails.
+      // Apply fault rules to one mail after another: a rule with `times: 2` must apply to the first two mails.
       await meetFaults(served, one.value);
       admitted.push([index, one.value]);
     } catch (error) {

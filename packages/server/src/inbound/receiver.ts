@@ -155,7 +155,7 @@ export class Receiver {
     });
   }
 
-  /** Stores and parses a message of the import `stage`; its inbox is created later. @returns its source id */
+  /** Stores and parses a message of the import `stage`, before its inbox is created. @returns the id of the source */
   stage(
     { envelope, received, trail }: Pick<ReceivedMail, 'envelope' | 'received' | 'trail'>,
     accountId: string,
@@ -171,7 +171,7 @@ export class Receiver {
     });
   }
 
-  /** Applies the next fault rule once, if it is for this point. @throws AppError `unavailable` */
+  /** Applies the inbox's next fault rule once, if that rule is for the point `at`. @throws AppError `unavailable` */
   meetFault(
     { inboxId, address, faultsOf = address }: Recipient,
     at: FaultPoint,
@@ -183,8 +183,8 @@ export class Receiver {
   }
 
   /**
-   * Stores a refusal later, so that no reply waits for the disk; for a foreign domain only if it belongs to an
-   * account or resembles a shared domain. @param refusal `address`: the path of RCPT, or {@link NO_RECIPIENT}
+   * Queues a refusal, so that no reply waits for the disk. It is stored only if its domain belongs to an account, or
+   * is a shared domain or similar to one. @param refusal `address`: the path of RCPT, or {@link NO_RECIPIENT}
    */
   refused(refusal: Refusal): void {
     if (refusal.address === NO_RECIPIENT) this.#refusals.offer(refusal);

@@ -82,7 +82,7 @@ export const anyAddress = (domain: string, localPart = newLocalPart): Wanted => 
   ...{ kind: 'address', parts: () => partsOf(localPart(), domain), isRandom: true },
 });
 
-/** The address is on the account's own domain, or one label below a shared one, where mail is accepted. */
+/** The inbox gets the account's own domain, or a random subdomain of a shared one: mail for both is accepted. */
 async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const why = '"catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.';
   assertLeftOut(body, ['localPart', 'address'], why);
@@ -144,7 +144,7 @@ export async function onFreeAddress<T>(
   }
 }
 
-/** The address of the inbox for mail to `text`. @throws AppError `invalid_request` unless `text` is one address */
+/** Parses an address, to lower case without a tag. @throws AppError `invalid_request` unless `text` is one address */
 export function addressOf(text: string): string {
   const options = { smtputf8: true };
   // A `+` that a URL does not encode arrives as a space.

@@ -3,13 +3,13 @@ import { DAY_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
 import { quoted } from '../text/nearest.ts';
 
-/** For this long after its end, an inbox is expired; later it is unknown. */
+/** For this long after the expiry of an inbox, requests for it get 410; later, they get 404. */
 export const TOMBSTONE_MS = DAY_MS;
-/** An address stays reserved for the account, so that no other account gets late mail. */
+/** For this long after an inbox ends, no other account can use its address, and so gets no late mail for it. */
 export const ADDRESS_QUARANTINE_MS = 7 * DAY_MS;
 /** Expiry of the sink: the last time that RFC 3339 can represent. */
 export const PERMANENT_UNTIL = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-/** As many as an inbox of the largest plan; the oldest are deleted. */
+/** Maximum of messages in the sink, as in an inbox of the largest plan. New messages replace the oldest. */
 export const SINK_MESSAGES = 10_000;
 export const IDEMPOTENCY_MS = DAY_MS;
 
@@ -66,7 +66,7 @@ export interface StagedMails {
   now: number;
 }
 
-/** Of an address, or of all addresses of a domain. `live` is undefined if the inbox has ended. */
+/** The inbox that has an address, or all addresses of a domain. `live` is undefined if that inbox has ended. */
 export interface Occupancy {
   inboxId: string | null;
   live: AddressedInbox | undefined;
@@ -98,7 +98,7 @@ export function liveInbox(inbox: InboxRecord | undefined, now: number, id: strin
   throw new AppError('inbox_expired', message, { expiredAt });
 }
 
-/** As {@link liveInbox}, for a held request. A missing inbox was deleted after the request began. */
+/** As {@link liveInbox}, after a request has waited. A missing inbox was deleted after the request began. */
 export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
   if (inbox) return liveInbox(inbox, now, id);
   throw new AppError(
@@ -118,7 +118,7 @@ export async function throwEnded(
   throw missing;
 }
 
-/** @throws AppError `permanent_inbox` for the sink, whose end never changes */
+/** @throws AppError `permanent_inbox` for the sink, which never expires and so has no expiry to change */
 export function assertNoSink({ kind }: InboxRecord): void {
   if (kind !== 'sink') return;
   throw new AppError(

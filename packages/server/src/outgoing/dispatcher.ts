@@ -28,7 +28,7 @@ interface DispatcherDeps extends DueLoopDeps {
 
 const cancelled = (why: string): NotSent => new NotSent('cancelled', why);
 
-/** Undefined if nothing is to be recorded: storing the mail has completed its row, or the attempt was aborted. */
+/** The result to store. Undefined if the transaction that stored the mail has done so, or the attempt was aborted. */
 type Attempted = OutgoingResult | undefined;
 
 /** Sends due items: scheduled mail to inboxes, and events, reports and replies to applications. */
@@ -43,7 +43,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
     const { store, clock } = this.deps;
     const limit = MAX_ATTEMPTS_AT_ONCE - this.inProgress;
     const claimed = await store.outgoing.claim({ limit, leaseMs: LEASE_MS }, clock.now(), now);
-    // Scheduled mails of an inbox are sent in order.
+    // Scheduled mails of an inbox are sent one after another; all other items are sent concurrently.
     const flows = Map.groupBy(claimed, ({ kind, inboxId, id }) => (kind === 'scheduled' ? inboxId : id));
     for (const flow of flows.values()) this.begin(this.#sendInOrder(flow));
     return claimed.length;
@@ -231,7 +231,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
     const others: string[] = [];
     for (const path of to) {
       const recipient = await receiver.accept(path, raw.length).catch(unlessUnknown);
-      // Only the sink evicts old messages. If there is a relay, it gets the mail that the sink would take.
+      // `evictsOldest` is true only for the sink. If there is a relay, it gets the mail that the sink would take.
       if (recipient && !(relay && recipient.evictsOldest)) own.push(recipient);
       else others.push(path);
     }
@@ -257,7 +257,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
   }
 }
 
-/** Items of the account, and of the inbox, which owns the items that were stored with its read token. */
+/** An item may belong to the account, or to the inbox if it was stored with the inbox's read token: returns both. */
 const itemsOf = (
   { accountId, inboxId }: ClaimedOutgoing,
   { name: provider }: Provider,

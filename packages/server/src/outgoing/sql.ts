@@ -105,7 +105,7 @@ async function lease(tx: Tx, which: Sql, leasedUntil: number): Promise<ClaimedOu
   return found.map(decoded);
 }
 
-/** Leases due scheduled mail, oldest first, of inboxes without leased mail: so each inbox gets its mail in order. */
+/** Leases due scheduled mail, oldest first. Skips inboxes with leased mail, so that each gets its mail in order. */
 async function claimScheduled(tx: Tx, now: number, leasedUntil: number): Promise<ClaimedOutgoing[]> {
   const due = await tx.all<{ seq: number }>(
     sql`select distinct inbox_seq as seq from outgoing o where kind = 'scheduled' and ${IS_DUE(now)} limit ${CLAIMED}`,

@@ -5,7 +5,7 @@ import type { FromWorker, Operation, TaskResult, ToWorker, WorkerData } from './
 
 /** Jobs that are posted to a worker in advance, so that it never waits for the main thread. */
 const JOBS_PER_WORKER = 8;
-/** Bytes of the jobs that a worker has at once. They take 2 to 10 ms. A larger job is posted alone. */
+/** Limit of the input bytes that are posted to a worker: 2 to 10 ms of work. A larger job is posted alone. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
 
 const DEFERRED_MS = 20;
@@ -61,7 +61,7 @@ export class Turns<T extends { readonly flow: Flow }> {
     return item;
   }
 
-  /** Removes an item, and moves its inbox and account to the end. @returns false if the item is not queued */
+  /** Removes an item. Its inbox and account become the last in the rotation. @returns false if it is not queued */
   remove(item: T): boolean {
     const [accountId, inboxId] = item.flow;
     const inboxes = this.#accounts.get(accountId);
@@ -226,7 +226,7 @@ export class ParsePool {
     const { worker } = thread;
     let failure: Failure = 'crash';
     worker.on('message', (results: FromWorker) => this.#receive(thread, results));
-    // The results that the worker sent before the error arrive before this event.
+    // All results that the worker sent before the error have arrived, so its first unfinished job failed.
     worker.on('error', (error: Error & { code?: string }) => {
       if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') failure = 'memory';
     });
@@ -242,7 +242,7 @@ export class ParsePool {
       const tasks = jobs.map(({ operation, argument }, at) => [operation, inputs[at], argument]);
       thread.worker.postMessage(tasks as ToWorker, buffersToGive(inputs));
     };
-    // A RangeError means that there is no memory for the copy.
+    // Loading or posting throws a RangeError if there is no memory for a copy of the input.
     thread.posted = thread.posted.then(post).catch(() => this.#end(thread, 'memory'));
   }
 

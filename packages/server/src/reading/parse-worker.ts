@@ -14,7 +14,7 @@ export interface ParsedBytes {
   parseError: string | null;
 }
 
-/** Operations of a worker. Each result has a buffer of its own. Tests replace operations with faulty ones. */
+/** Operations of a worker. Each result has its own buffer, to be transferable. Tests replace them with faulty ones. */
 export const TASKS = {
   parse(raw: Uint8Array): ParsedBytes {
     const mail = parseMail(raw);
@@ -73,12 +73,12 @@ export type TaskResult = ReturnType<Tasks[Operation]>;
 
 export type FromWorker = TaskResult[];
 
-/** Results per message. A low number, so that the first mails are stored while the next ones are parsed. */
+/** Number of results posted together: few, so that the first mails are stored while the next ones are parsed. */
 const RESULTS = 4;
 
 const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** Copies the pieces into one array and frees them, because they may be views of a larger buffer. */
+/** Copies the pieces into one array, because they may be views of a larger buffer, and frees large pieces. */
 function joined(pieces: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

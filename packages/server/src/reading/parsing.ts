@@ -5,7 +5,7 @@ import type { Operation, ParsedBytes, Tasks } from './parse-worker.ts';
 
 /** Time limit of one mail. The largest ordinary mails take well under a second. */
 const PARSE_TIME_LIMIT_MS = 5_000;
-/** A mail that takes longer is slow. On a busy machine, waiting for the CPU alone may take 30 ms. */
+/** See `slowMs` of {@link PoolLimits}. On a busy machine, waiting for the CPU alone may take 30 ms. */
 const SLOW_PARSE_MS = 50;
 const SLOW_LARGE_PARSE_MS = 1_000;
 /** Heap limit of a parse worker. Results and long strings (see mail/mime/clean.ts) are outside the heap. */

@@ -19,19 +19,19 @@ const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
 /**
- * Parsing and SMTP compete for the CPU. If mail arrives faster than it is parsed, up to this much is parsed
- * only when no mail has arrived for QUIET_MS. Mail is not delayed if a caller awaits its content.
+ * Parsing and SMTP compete for the CPU. So parsing is deferred until no mail has arrived for QUIET_MS, or until
+ * one of these limits is reached. A mail is not deferred if a caller awaits its content.
  */
 const MAX_BURST_MAILS = 10_000;
 const MAX_BURST_BYTES = 24 * 1024 * 1024;
 const QUIET_MS = 20;
-/** Pauses between checks whether the node that received a mail has parsed it. After the last, this node parses it. */
+/** Pauses between checks whether another node has parsed a mail that it received. Then this node parses the mail. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
-/** The same for a mail that only this node can have stored: the result of its commit may be on the way. */
+/** The same with a single node: a caller may read a mail after its commit, but before `committed` is called. */
 const OWN_COMMIT_MS: readonly number[] = [1, 5, 20];
-/** Interval of searches for mails that a node received but did not parse before it ended. */
+/** Interval of searches for mails that a node received but did not parse before it stopped. */
 const LOOK_MS = 60_000;
-/** Delay of the second search. Mails that both searches find were left by nodes that have ended. */
+/** Delay of the second search. Mails that both searches find were left by nodes that have stopped. */
 const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
 
@@ -46,7 +46,7 @@ interface Entry {
   source: number;
   done: PromiseWithResolvers<void>;
   urgency: Urgency;
-  /** True once the mail was read or could not be read, or if it was not stored. */
+  /** True after the mail was parsed, its parsing failed, or storing it was cancelled. */
   isOver: boolean;
 }
 
@@ -115,7 +115,7 @@ export class Readings {
     const [accountId] = flow;
     const size = raw.length;
     this.#admit(accountId, size);
-    // A large buffer cannot be kept: it is transferred to the store thread, or freed after the commit.
+    // The parser cannot use a large buffer: it is transferred to the store thread, or freed after the commit.
     const isKept = raw.buffer.byteLength < LARGE_BYTES && this.#keptBytes + size <= MAX_KEPT_BYTES;
     if (isKept) this.#keptBytes += size;
     const leave = (): void => {
@@ -256,7 +256,7 @@ export class Readings {
       return mail.raw;
     };
     const finish = async (): Promise<void> => {
-      // A mail that is not in memory is not deferred, because such mails would soon fill the backlog.
+      // Do not defer mails that are not in memory: they may be large, and would soon fill the backlog.
       const mayWait = kept && this.#isBurst;
       const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait });
       note('parsed');

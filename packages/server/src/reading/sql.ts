@@ -61,12 +61,12 @@ export async function insertRows<Row extends object>(
 const pieceOf = (raw: Uint8Array, piece: number): Uint8Array =>
   raw.subarray(piece * RAW_PIECE_BYTES, (piece + 1) * RAW_PIECE_BYTES);
 
-/** @returns the number of each row */
+/** @returns the `seq` of each row, in the order of `rows` */
 async function insertSources(tx: Tx, rows: readonly Value[][]): Promise<number[]> {
   const into = 'sources (size, envelope, raw)';
   if (tx.engine === 'postgres') {
     const added = await insertRows<{ seq: number }>(tx, into, rows, 'returning seq');
-    // Each row gets a higher number than the row before, but `returning` has no defined order.
+    // Each row gets a higher `seq` than the row before, but `returning` has no defined order.
     return added.map(({ seq }) => seq).toSorted((a, b) => a - b);
   }
   // On SQLite, `returning` copies each row, which would double the time of the insert.
@@ -77,7 +77,7 @@ async function insertSources(tx: Tx, rows: readonly Value[][]): Promise<number[]
 
 export type StoredSource<Mail extends NewSource> = Mail & { source: number };
 
-/** @returns the mails with the numbers of their sources. No number is ever used twice. */
+/** @returns the mails with the `seq` of their sources. A `seq` is never reused, even after a deletion. */
 export async function addSources<Mail extends NewSource>(
   tx: Tx,
   mails: readonly Mail[],
@@ -138,7 +138,7 @@ async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
   return due.length;
 }
 
-/** Deletes the parsed content of sources. Call it after their deletion, which waits for a running `keep`. */
+/** Call this after deleting the sources: that waits for a running {@link keep}, whose content must be deleted too. */
 async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
   await tx.run(sql`delete from readings where source_seq ${anyOf(seqs)}`);
   await endUnread(tx, seqs);
@@ -155,7 +155,7 @@ export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
   return Buffer.concat([...first, ...others].map(({ bytes }) => bytes));
 }
 
-/** Subtracts the number of deleted messages from the count of each source. @returns sources still in use */
+/** Subtracts the number of deleted messages from each source's message count. @returns sources still in use */
 async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
   // A fixed lock order prevents deadlocks between concurrent transactions.
   const shared = await tx.all<{ seq: number; messages: number }>(
@@ -239,7 +239,7 @@ async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
   const there = new Set(kept.map(({ seq }) => seq));
   const wanted = readings.filter(({ source }) => there.has(source));
   await addReadings(tx, wanted);
-  // Only for sources that the query found: one that was committed later has no parsed content yet.
+  // Only for sources that the query found: content was added for no other, so others must stay in `unread`.
   return endUnread(tx, [...there]);
 }
 

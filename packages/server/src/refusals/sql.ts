@@ -22,7 +22,7 @@ export const REFUSAL_KEPT_MS = DAY_MS;
 const MAX_PER_ADDRESS = 50;
 /** Limit for all addresses together: a few megabytes. */
 const MAX_IN_ALL = 10_000;
-/** Refusals per transaction. It takes one or two milliseconds, during which other writes wait. */
+/** Refusals per transaction. A transaction takes one or two milliseconds, during which other writes wait. */
 const ADDED_PER_STEP = 100;
 
 export type FaultPoint = AppliedFault['at'];
@@ -41,7 +41,7 @@ export interface Refusal {
   helo: string;
   remoteAddress: string;
   fault?: AppliedFault;
-  /** For a connection that ended: true if a message was being transferred. */
+  /** True if the client disconnected while it sent a message, after DATA. */
   hadBegun?: boolean;
   /** Set for {@link capturedMail}: the inbox that received the mail. */
   capturedBy?: { inboxId: string; accountId: string };
@@ -142,7 +142,7 @@ export const refusals = {
     return list(db, sql`r.address ${anyOf(keys)} and r.at > ${since(after, now)} ${NEWEST_FIRST}`);
   }),
 
-  /** Refusals for a domain, without those for addresses that other inboxes have or that are in quarantine. */
+  /** Refusals for a domain, except for addresses that another inbox has, or had in the last 7 days (quarantine). */
   listByDomain: read((db, domain: string, inboxId: string, limit: number, now: number) =>
     list(
       db,
@@ -153,11 +153,11 @@ export const refusals = {
     ),
   ),
 
-  /** Refusals with a recipient on a domain or address of the account, also in quarantine, newest first. */
+  /** Refusals for domains of the account, and for addresses that it has or had in the last 7 days, newest first. */
   listByAccount: search((db, accountId: string, page: Page & { address?: string }, now: number) => {
     const { after, address, limit } = page;
     const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
-    // The only account of a server also gets those for unknown addresses. With several, their sender is not known.
+    // A single account also gets refusals for unknown addresses. With several, the account they concern is unknown.
     return list(
       db,
       sql`r.at > ${since(after, now)} and r.domain <> '' ${ofAddress}
@@ -167,7 +167,7 @@ export const refusals = {
     );
   }),
 
-  /** Refused addresses without an inbox, latest first, except those of other accounts. */
+  /** Refused addresses without an inbox, latest first, except those that other accounts own or have reserved. */
   listAddresses: read(
     async (db, accountId: string | null, page: Page & { among?: string[] }, now: number) => {
       const { after, limit, among = [] } = page;

@@ -98,7 +98,7 @@ async function endInboxes(tx: Tx, accountId: string, limit: number, now: number)
   return ended.length;
 }
 
-/** Deletes rows of an account that is being deleted. No more of its rows are added to these tables. */
+/** Deletes rows of a marked account (see {@link mark}). No transaction adds rows of it to these tables any more. */
 const choresOf = (accountId: string): Chore => {
   const remove = (table: string, key: string, column: string) =>
     removeSome(table, key, () => sql`${constant(column)} = ${accountId}`, FOR_UPDATE);
@@ -112,7 +112,7 @@ const choresOf = (accountId: string): Chore => {
   ]);
 };
 
-/** Whether inboxes or webhooks are left. Waits for rows that are locked, because the chores skipped them. */
+/** Whether inboxes or webhooks are left. The chores skip locked rows, so this query waits for them. */
 async function hasRows(tx: Tx, accountId: string): Promise<boolean> {
   const left = (table: string) =>
     tx.first(sql`select id from ${constant(table)} where account_id = ${accountId} limit 1 ${FOR_UPDATE}`);
@@ -120,7 +120,7 @@ async function hasRows(tx: Tx, accountId: string): Promise<boolean> {
 }
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
-  // Rows are left that belong to no inbox: requests that confirm a URL.
+  // The rows that are left belong to no inbox: requests that confirm a URL (`handshake`).
   await tx.run(sql`delete from outgoing where account_id = ${accountId}`);
   // Delete the account first: this waits for transactions that store its mail and update account_orders.
   const account = await tx.first<{ seq: number }>(
@@ -129,7 +129,7 @@ async function removeAccount(tx: Tx, accountId: string): Promise<void> {
   if (account) await tx.run(sql`delete from account_orders where account_seq = ${account.seq}`);
 }
 
-/** Rows per transaction. It takes one or two milliseconds, during which other writes wait. */
+/** Rows per transaction. A transaction takes one or two milliseconds, during which other writes wait. */
 const ROWS_PER_STEP = 100;
 
 async function inSteps(transaction: Transaction, step: (tx: Tx, limit: number) => Promise<number>) {
@@ -138,7 +138,7 @@ async function inSteps(transaction: Transaction, step: (tx: Tx, limit: number) =
 
 /**
  * Deletes an account and its data, except counts of usage, quarantines and refusals. The first transaction
- * prevents new data. If it fails, the next call continues. @returns `last` for the only account, which is kept
+ * prevents new data. After a failure, a new call continues. @returns `last` for the only account: it is not deleted
  */
 export const deleteAccount = steps(
   { mayUseReserve: true },

@@ -55,9 +55,9 @@ export const removeSome = (
 };
 
 /**
- * Marks expired inboxes as `freed`, so that no late extension revives an inbox without messages. {@link freeEmptied}
- * deletes their messages in another transaction, to prevent deadlocks: this one locks deliveries first, but storing
- * a parsed mail locks its source before its deliveries. @returns 0 if there is none; otherwise `limit`
+ * Marks expired inboxes as `freed`: extending them is then impossible. {@link freeEmptied} deletes their messages in
+ * another transaction, to prevent deadlocks: this transaction locks deliveries, and must not lock sources after them,
+ * because storing parsed content locks a source before its deliveries. @returns `limit`, or 0 if no inbox has expired
  */
 const endInboxes: Chore = async (tx, limit, now) => {
   const most = Math.ceil(limit / ROWS_PER_INBOX);
@@ -176,7 +176,7 @@ export const upkeep = {
 
 /** Interval of sweeps. A sweep without work takes under 1 ms. */
 const SWEEP_EVERY_MS = 2_000;
-/** Rows per transaction. It takes a few milliseconds, during which other writes wait. */
+/** Rows per transaction. A transaction takes a few milliseconds, during which other writes wait. */
 const SWEEP_ROWS = 200;
 /** Pause between two transactions, during which waiting writes can run. */
 const PAUSE_MS = 5;

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply } from './protocol.ts';
 
-/** `length`: bytes of the header. `client`: null if it has no address; the peer is then the client. */
+/** `length`: bytes of the header. `client`: the client's address; null if the header has none: then the peer is the client. */
 export type ProxyHeader = { length: number; client: string | null } | 'incomplete' | 'invalid';
 
 const V1_PREFIX = Buffer.from('PROXY ');
@@ -13,7 +13,7 @@ const V1_TCP = /^PROXY (TCP[46]) (\S+) (\S+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4})$/
 const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
 
 const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
-/** A version 2 header begins with this many bytes. The last two contain the length of the rest. */
+/** Length of the fixed part of a version 2 header. Its last two bytes are the length of the variable part. */
 const V2_FIXED_BYTES = 16;
 /** Large enough for a client certificate, which a load balancer that terminates TLS may add. */
 export const MAX_PROXY_HEADER_BYTES = 4096;
@@ -131,13 +131,13 @@ const isAuthCommand = (input: Buffer, at: number): boolean =>
 export interface DataLimits {
   /** Size limit of the message, after removing stuffed dots and normalising line endings. */
   maxBytes: number;
-  /** The connection is closed after this many bytes of a rejected message. At least twice `maxBytes`. */
+  /** A rejected message with more bytes, counted from its start, closes the connection. At least twice `maxBytes`. */
   maxDrainedBytes: number;
 }
 
 /** Accepting any other end of data enables SMTP smuggling (CVE-2023-51764 to -51766). */
 const END = '\r\n.\r\n';
-/** End of the input that may be the beginning of END or of a CRLF, depending on the next bytes. */
+/** The last bytes of a read, if they may begin END or a CRLF. They are processed with the next read. */
 const UNDECIDED = /(?:(?<=\n)\.)?\r?$/;
 const BARE = /\r(?!\n)|(?<!\r)\n/;
 const BARE_OR_STUFFED = /\r(?!\n)|(?<!\r)\n|\n\./;
@@ -160,7 +160,7 @@ export class DataReader {
   #lineEnd: string;
   #length = 0;
 
-  /** @param afterCrlf whether DATA ended with CRLF; if not, a dot on the first line is not the end */
+  /** @param afterCrlf whether the DATA command ended with CRLF; if not, a dot as the first line is not the end */
   constructor(limits: DataLimits, policy: Config['smtpBareLineEndings'], afterCrlf = true) {
     this.#limits = limits;
     this.#normalises = policy === 'normalise';
@@ -188,7 +188,7 @@ export class DataReader {
     return next - excess;
   }
 
-  /** @param lines `#lineEnd`, `#undecided` and new text, in one string @param input the bytes of this read */
+  /** Removes stuffed dots. @param lines `#lineEnd`, `#undecided` and new text @param input the bytes of this read */
   #keep(lines: string, input: Buffer): Buffer | undefined {
     const isPlain = this.#undecided === '' && !BARE_OR_STUFFED.test(lines);
     const kept = isPlain ? lines : lines.replace(STUFFED, '$1$2');

@@ -13,7 +13,7 @@ export const SMTP_LIMITS = {
   maxCommandsPerMail: 1000,
   /** RFC 5321 section 4.5.3.1.4 requires 512, and extensions add to it. */
   maxCommandBytes: 2 * KIB,
-  /** Bytes of a longer line that are discarded before the connection is closed. */
+  /** A line that is too long is discarded up to this length. If it is even longer, the connection is closed. */
   maxSkippedLineBytes: 64 * KIB,
   /** Bytes of a rejected message that are discarded, so that the client can read the 5yz reply. */
   maxDrainedBytes: KIB * KIB * KIB,

@@ -11,7 +11,7 @@ export interface Reply {
   text: string;
 }
 
-/** A reply (null for none) that does not count as a client error; `disconnects` closes the connection after it. */
+/** A reply (null for none) that does not count in `maxErrors`. `disconnects`: whether the connection is then closed. */
 export interface Outcome {
   reply: Reply | null;
   disconnects: boolean;

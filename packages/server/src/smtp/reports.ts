@@ -49,7 +49,7 @@ export class SmtpVisits {
   }
 }
 
-/** Earlier steps that a new step removes from the trail. For example, a second RCPT replaces the first. */
+/** For each step, the earlier steps that it removes from the trail. For example, a second RCPT replaces the first. */
 const REPLACES: Partial<Record<TrailEvent, TrailEvent[]>> = {
   tls: ['authenticated'],
   'mail-from': ['mail-from', 'rcpt-to', 'data'],
@@ -82,13 +82,13 @@ export class SessionTrail {
     this.#steps.push({ event, at: this.#clock.now(), detail });
   }
 
-  /** Adds an applied fault rule, for the timeline of the next message. Keeps at most 20. */
+  /** Adds an applied fault rule, for the timeline of the next message. Ignores it if there are 20 already. */
   fault(met: MetFault, inboxId: string): void {
     if (this.#steps.filter(({ event }) => event === 'fault').length >= 20) return;
     this.#steps.push({ event: 'fault', at: this.#clock.now(), detail: detailOf(met), inboxId });
   }
 
-  /** The steps of a message, with faults of its inboxes. A message for several accounts gets no faults. */
+  /** The steps of a message. Omits faults if it is for several accounts: one must not see the faults of another. */
   endOfData(recipients: readonly { inboxId: string; accountId: string }[]): Trail {
     const isShared = new Set(recipients.map(({ accountId }) => accountId)).size > 1;
     const inboxes = new Set(isShared ? [] : recipients.map(({ inboxId }) => inboxId));
@@ -179,7 +179,7 @@ export class SessionReports {
     if (!isFault) this.missed(message, shown, given === null);
   }
 
-  /** An authenticated client's own inbox gets its mail: records this for each recipient that did not get it. */
+  /** If an authenticated client's own inbox got the mail, records for each other recipient that it went there. */
   #stored({ envelope, recipients }: Named): void {
     this.#context.visits.delivered(envelope, this.#context.clock.now());
     if (!this.target) return;

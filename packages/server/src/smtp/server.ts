@@ -42,7 +42,7 @@ class Connection implements Transport, LimitedConnection {
   #socket: Socket;
   /** When the PROXY header or TLS handshake in progress began, monotonic milliseconds. */
   #settingUpSince: number | undefined;
-  /** Set until data follows the handshake. Until then, the client may reject the certificate by closing. */
+  /** Set from the start of TLS to the first data. If the client closes before, it may have rejected the certificate. */
   #handshake: Handshake | undefined;
   #session: Session | undefined;
   #hasEntered = false;
@@ -53,7 +53,7 @@ class Connection implements Transport, LimitedConnection {
   #drained: (() => void) | undefined;
   /** When the final reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
-  /** Start of the session in monotonic milliseconds. Delays of fault rules are added, so that they do not count. */
+  /** Start of the session, monotonic milliseconds, plus all delays of fault rules: they do not use up `sessionMs`. */
   #begunAt: number;
   #delayedAt = 0;
   #window: { reader: DataReader; since: number; bytes: number } | undefined;
@@ -312,7 +312,7 @@ export interface ServerDeps {
 interface ServedConnection extends LimitedConnection {
   /** Enforces time limits; called every second. @param now monotonic milliseconds */
   watch(now: number): void;
-  /** Ends the connection when it has finished what it is receiving or sending; {@link cut} ends it at once. */
+  /** Closes the connection after the message in transfer is complete; {@link cut} closes it at once. */
   leave(): void;
   cut(): void;
 }

@@ -37,7 +37,7 @@ export interface Transport {
   readonly source: string;
   /** Epoch milliseconds. */
   readonly connectedAt: number;
-  /** Resolves with the next bytes, which the session may free; undefined at the end of input. */
+  /** Resolves with the next bytes, or undefined at the end of input. The session may free the memory of the bytes. */
   read(): Promise<Buffer | undefined>;
   /** @returns a promise if there is backpressure; it resolves when more can be written */
   write(text: string): Promise<void> | undefined;
@@ -58,7 +58,7 @@ interface Transaction {
   recipients: Recipient[];
   /** Number of accepted postmaster recipients. Their mail is logged, not stored. */
   postmasters: number;
-  /** Whether a fault rule was applied. Its refusal is stored already, so no other one is stored. */
+  /** Whether a fault rule rejected a command. Its refusal is stored, so a later disconnect stores no other refusal. */
   metFault: boolean;
 }
 
@@ -121,7 +121,7 @@ export class Session {
   #isInMessage = false;
   #mail: IncomingMail | undefined;
   #delay: AbortController | undefined;
-  /** Whether a result of this session is stored. If not, its end counts as an early disconnect. */
+  /** Whether the client sent RCPT, or a refusal was stored. If neither, its disconnect counts as early. */
   #hasTrace = false;
 
   constructor(context: SessionContext, transport: Transport, startTls: boolean) {

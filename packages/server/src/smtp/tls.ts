@@ -41,7 +41,7 @@ export class Certificate {
   }
 }
 
-/** Encodes an element in DER (ITU-T X.690 sections 8.1 and 10.1), shorter than 64 KiB. */
+/** Encodes an element in DER (ITU-T X.690 sections 8.1 and 10.1). The content must be shorter than 64 KiB. */
 function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(content);
   const { length } = body;

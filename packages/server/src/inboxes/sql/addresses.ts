@@ -4,9 +4,9 @@ import { domainOf } from '../../mail/address.ts';
 import { quoted } from '../../text/nearest.ts';
 import { ADDRESS_QUARANTINE_MS, type InboxKind } from '../records.ts';
 
-/** In `addresses`, stands for all addresses of a domain that no other inbox has. */
+/** Key in the table `addresses` for a catch-all inbox: all addresses of a domain that no other inbox has. */
 export const allOfDomain = (domain: string): string => `@${domain}`;
-/** Stands for every address that no other inbox takes: the address of the sink. */
+/** Key in the table `addresses` for the sink: all addresses that no other inbox takes. */
 export const EVERYTHING = '@';
 
 const placesOf = (address: string): string[] => [address, allOfDomain(domainOf(address)), EVERYTHING];
@@ -28,7 +28,7 @@ interface Entry {
 
 /** @returns false if a live inbox has the address, or another account has reserved it */
 async function occupy(tx: Tx, { address, accountId, inboxId, busyUntil, until }: Entry, now: number) {
-  // Keep the later end: a hold of minutes must not shorten the same account's quarantine of days.
+  // Keep the later `reserved_until`: a hold of some minutes must not shorten the account's 7 days of quarantine.
   const taken = await tx.run(
     sql`insert into addresses (address, account_id, inbox_id, busy_until, reserved_until)
       values (${address}, ${accountId}, ${inboxId}, ${busyUntil}, ${until})
@@ -43,7 +43,7 @@ async function occupy(tx: Tx, { address, accountId, inboxId, busyUntil, until }:
   return taken > 0;
 }
 
-/** Claims the address of a new inbox, and the key of a sink or catch-all inbox. @throws `address_taken` */
+/** Claims the address of a new inbox. A catch-all inbox or sink also claims its key. @throws `address_taken` */
 export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, now: number): Promise<void> {
   const { accountId, address, inboxId, expiresAt: busyUntil } = tenancy;
   const until = busyUntil + ADDRESS_QUARANTINE_MS;
@@ -67,7 +67,7 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
   }
 }
 
-/** Sets when the inbox's rows in `addresses` end. @returns false if the inbox no longer has the address */
+/** Sets until when an inbox has its address, with quarantine. @returns false if it no longer has the address */
 export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>): Promise<boolean> {
   const { address, inboxId, expiresAt } = tenancy;
   const moved = await tx.all<{ address: string }>(

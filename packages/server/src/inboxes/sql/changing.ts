@@ -43,7 +43,7 @@ async function storeResponse(
   webhook: InboxWebhook | null,
 ): Promise<void> {
   const texts = [JSON.stringify(inbox), webhook && JSON.stringify(webhook)] as const;
-  // An existing row has expired. The webhook's secret is part of the response to a repeated request.
+  // Replaces an expired row with this key. A repeated request gets the same response, with the webhook's secret.
   await tx.run(
     sql`insert into idempotency (key_id, key_hash, body_hash, nonce, inbox, webhook, expires_at)
       values (${inbox.accountId}, ${keyHash}, ${bodyHash}, ${nonce}, ${texts[0]}, ${texts[1]},

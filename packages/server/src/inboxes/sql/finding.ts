@@ -23,7 +23,7 @@ export interface InboxRow extends Omit<InboxRecord, 'labels' | 'localPart' | 'do
   replayUntil: number | null;
 }
 
-/** An inbox that was freed has ended, even if the clock was set back. @param now epoch milliseconds */
+/** An inbox with `freed` = 1 is always expired, even if the clock was set back. @param now epoch milliseconds */
 export function toInbox({ labels, freed, replayUntil, ...row }: InboxRow, now: number): InboxRecord {
   const at = row.address.lastIndexOf('@');
   return {
@@ -104,7 +104,7 @@ export const finding = {
     return row?.hash;
   }),
 
-  /** Live inboxes, newest first. `address`: only the inbox that gets its mail. */
+  /** Live inboxes, newest first. With `address`: only the inbox that gets mail for this address. */
   list: read(
     async (
       db,

@@ -6,9 +6,9 @@ import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
 import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../../memory.ts';
 import type { CheckerData, FromChecker, ToChecker } from './worker.ts';
 
-/** Time limit of a check. A parsed mail is stored only after it. Name servers usually reply much faster. */
+/** Time limit of a check. Parsed content is stored only after the check. Name servers usually reply much faster. */
 export const CHECK_TIME_LIMIT_MS = 2_000;
-/** This long before CHECK_TIME_LIMIT_MS, the thread is asked to return what it has found so far. */
+/** This long before the time limit, the thread is asked for the results that it has so far. */
 export const HURRY_MS = 200;
 /** Limit of concurrent checks, which mostly wait for name servers. Above it, the result is `temperror`. */
 const MAX_CHECKS = 200;

@@ -18,7 +18,7 @@ const CACHE_LETTERS = 4 * 1024 * 1024;
 const ENTRY_LETTERS = 100;
 /** Limit of one record set in characters. The record sets of the largest companies have a few thousand. */
 const MAX_ANSWER_LETTERS = 16 * 1024;
-/** Limit per mail: twice the DNS queries for a long SPF policy, three signatures and a long From domain. */
+/** Limit of queries per mail: twice what a long SPF policy, three signatures and a long From domain need. */
 const MAX_QUESTIONS = 60;
 
 /** Failure codes that are cached as long as records; '' means success. */
