@@ -165,7 +165,7 @@ async function openParts(given: Given, onFirstKey?: OnFirstKey) {
     onRefusalsLost: (err) => log.error({ err }, 'Refusals could not be stored'),
   });
   opened.onClose(() => receiver.settled());
-  // An imported message may be larger than the plan allows, because it already has a Received line.
+  // Add space for a Received line: an imported message may contain one in addition to the size that the plan allows.
   const budget = new ByteBudget({
     capacity: IN_FLIGHT_BYTES + TRACE_HEADROOM_BYTES,
     largest: plans.largestMessageBytes + TRACE_HEADROOM_BYTES,
@@ -188,7 +188,7 @@ async function openParts(given: Given, onFirstKey?: OnFirstKey) {
 
 function webhookGuard({ config, overrides }: Given) {
   const allow = config.webhookAllow;
-  // The system's resolver may know names of a private network, so it is only used if webhooks may go there.
+  // Use the system's resolver only if webhooks may call private networks, because it may know hostnames of them.
   const resolve =
     overrides.resolve ??
     createResolve({
@@ -334,7 +334,7 @@ async function startWorker(parts: Parts): Promise<void> {
   const deliverer = new Deliverer({
     ...deps,
     metrics: parts.metrics.webhooks,
-    // Not this node's address: an attempt that another node repeats must have the same bytes.
+    // Only the public URL, not the address of this node: if another node retries, it must send the same bytes.
     publicUrl: config.publicUrl ?? '',
   });
   deliverer.start();

@@ -23,7 +23,7 @@ export type EventBus = ReturnType<typeof createEventBus>;
 export function createEventBus() {
   const [byInbox, byAccount, ofDeliveries] = [createListeners(), createListeners(), createListeners()];
   return {
-    /** Calls the listener for each message of the inbox, and when the inbox ends or its expiry changes. */
+    /** Calls the listener for each message of the inbox, and when the inbox is deleted or its expiry changes. */
     onMessage: byInbox.add,
     onAccountMessage: byAccount.add,
     onDeliveries: (listener: () => void) => ofDeliveries.add('', listener),

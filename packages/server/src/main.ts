@@ -28,7 +28,7 @@ import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from '.
 import type { Store } from './store.ts';
 import { VERSION } from './version.ts';
 
-/** Wrong arguments or settings; the same code as in shells. */
+/** Exit code for wrong arguments or settings, as in shells. */
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
 
@@ -72,7 +72,7 @@ function hasTerminal(): boolean {
   }
 }
 
-/** Regular files are written without Node's stream, which would block, and stop at its first error. */
+/** Does not use Node's stream for regular files: it would block the event loop, and stop at the first error. */
 function writeToStandardOutput(): WriteLog {
   const { stdout } = process;
   if (fstatSync(stdout.fd).isFile()) return writeToFile(stdout.fd);

@@ -13,7 +13,7 @@ export function giveBackMemoryLater(): void {
   void sleep(SETTLE_MS, undefined, { ref: false }).then(collect);
 }
 
-/** V8's young generation in a worker, MiB. A tenth of the default, because objects of a batch die early. */
+/** V8's young generation in a worker, MiB. A tenth of the default is enough: objects of a batch become garbage early. */
 export const YOUNG_HEAP_MB = 12;
 
 // Memory of large mails is freed explicitly: V8 lets 64 MB of unreachable buffers accumulate in each thread.
@@ -45,7 +45,7 @@ export function freeRead({ buffer, byteLength }: Uint8Array): void {
 /** Bytes to copy in one turn of the event loop. To copy them takes a third of a millisecond. */
 const COPIED_PER_TURN = 1024 * 1024;
 
-/** The copy is not resizable: access by byte is twice as fast. @param isNeeded if false, the result is empty */
+/** The copy is not resizable, so reading its bytes is twice as fast. @param isNeeded if false, the result is empty */
 export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
   const copy = new Uint8Array(bytes.length);
   for (let at = 0; at < copy.length; at += COPIED_PER_TURN) {
@@ -60,7 +60,7 @@ export function buffersToGive(all: readonly Uint8Array[]): ArrayBuffer[] {
   return all.filter(isLarge).map(({ buffer }) => buffer as ArrayBuffer);
 }
 
-/** Copies large bytes into a resizable buffer of their own, which the store may own and free. */
+/** Copies bytes into a new resizable buffer, which the store may transfer to its thread and free. */
 export function copyToGive(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const copy = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }));
   copy.set(bytes);

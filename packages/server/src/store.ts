@@ -62,7 +62,7 @@ const operations = {
  * - `outcome_unknown`: the whole write may have taken effect
  */
 export interface Store extends Calls<typeof operations> {
-  /** Grows with every write; with `of`, not with those of messages. @returns null if other processes write too */
+  /** Grows with every write; with `inboxes`, only if inboxes may change. @returns null if other processes write too */
   generation(of?: 'inboxes'): number | null;
   /** Writes of this process that the embedded database has not completed; 0 with PostgreSQL. */
   pendingWrites(): number;

@@ -5,7 +5,7 @@ import { type Engine, sql, type Tx } from './sql.ts';
 /** A change of the tables since schema 1. Released migrations are never changed. */
 export interface Migration {
   schema: number;
-  /** Servers of this schema version or newer can use the changed tables. They keep running in an upgrade. */
+  /** The lowest schema version of servers that can use the changed tables. They keep running during the upgrade. */
   usableFrom: number;
   up(tx: Tx): Promise<void>;
 }

@@ -51,7 +51,7 @@ export const perEngine = (texts: Readonly<Record<Engine, string | Sql>>): PerEng
   return new PerEngine({ sqlite: toSql(texts.sqlite), postgres: toSql(texts.postgres) });
 };
 
-/** The database's clock, on which all nodes agree (epoch ms). SQLite has one node, so `now` is enough. */
+/** The time of the database (epoch ms), because clocks of nodes differ. SQLite has only one node, so it uses `now`. */
 export const databaseTime = (now: number | null): PerEngine =>
   perEngine({
     sqlite: sql`${now}`,
@@ -170,7 +170,7 @@ function parameter(to: Compiled, piece: Value | AnyOf, kind: Engine | 'single'):
   return kind === 'postgres' ? `$${to.values.length}` : '?';
 }
 
-/** For lists of rows: one damaged row must not cause an error for the whole list. */
+/** Returns `otherwise` for invalid JSON, so that one damaged row does not cause an error for a whole list. */
 export function parseOr<T>(text: string, otherwise: T): T {
   try {
     return JSON.parse(text);
@@ -187,7 +187,7 @@ export interface Db {
 
 export interface Tx extends Db {
   run(query: Sql): Promise<number>;
-  /** Takes the last statements of a transaction. PostgreSQL gets COMMIT before their results arrive. */
+  /** Declares the last statements of a transaction. On PostgreSQL, COMMIT is sent before their results arrive. */
   finish(statements: Promise<unknown>): Promise<unknown>;
 }
 
@@ -204,7 +204,7 @@ export async function together<T extends readonly unknown[]>(
   return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
 }
 
-/** Runs `work`, and again after a deadlock or a full disk. On SQLite, `step` runs after all queued calls. */
+/** Runs `work`, and repeats it after a deadlock or a full disk. On SQLite, a `step` runs after all queued calls. */
 export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step' | Traits['commit']) => Promise<T>;
 
 export interface Kit {
@@ -225,7 +225,7 @@ export interface Traits {
   keepsInboxes?: true;
   /**
    * `relaxed`: the commit may be lost in a crash of the machine, because the data can be recreated.
-   * `pipelined`: on PostgreSQL, BEGIN is sent with the first statements, which must do no harm without it.
+   * `pipelined`: PostgreSQL gets BEGIN and the first statements together. They must be harmless if only BEGIN fails.
    */
   commit?: 'relaxed' | 'pipelined';
 }
@@ -237,7 +237,7 @@ export interface Range {
   limit: number;
 }
 
-/** Result of an operation that needs unparsed mails. After they are parsed, it is called again up to `before`. */
+/** Returned if the mails `unread` must be parsed first. Then the call is repeated for a range up to `before`. */
 export interface Unread {
   readonly unread: readonly number[];
   readonly before: number;
@@ -258,10 +258,10 @@ const isUnread = (result: unknown): result is Unread =>
 const isRange = (arg: unknown): boolean =>
   typeof arg === 'object' && arg !== null && 'after' in arg && 'limit' in arg;
 
-/** Limit of repeated calls. A further call is needed only if messages of the page were deleted meanwhile. */
+/** Prevents an endless loop. A third call is needed only if messages of the page are deleted after the first. */
 const MAX_ROUNDS = 1_000;
 
-/** Calls an operation until the mails that it needs are parsed. @param read parses them, unless deleted */
+/** Repeats an operation until the mails that it needs are parsed. @param read parses mails; ignores deleted ones */
 export async function callRead(
   call: (args: readonly unknown[]) => Promise<unknown>,
   args: readonly unknown[],

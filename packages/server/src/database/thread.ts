@@ -117,7 +117,7 @@ export function databaseThread(start: () => Worker, onCrash: (error: Error) => v
 
 export interface Served {
   kit: Kit;
-  /** Called before a call begins. Its result is called after the call. @throws AppError to reject the call */
+  /** Runs before each call. @returns a function that runs after the call @throws AppError to reject the call */
   admit?(call: Call): () => void;
   toUnavailable(error: unknown): AppError | undefined;
 }

@@ -124,7 +124,7 @@ export function createMailBatcher(addBatch: AddBatch, mayDependOnItem: (error: u
   };
 }
 
-/** Calls during a write share the next one. The first of them gets the result of that write, the others 0. */
+/** Calls during a write share the next write. Its result is a sum, so only the first of these calls gets it. */
 export function batched(keep: Keep): Keep {
   const batcher = new Batcher<ReadingOf[], number>(
     async (calls) => {

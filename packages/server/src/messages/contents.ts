@@ -18,7 +18,7 @@ import type { FullMessageRecord, MessageRecord } from './records.ts';
 
 type Admitted = Pick<InboxRecord, 'id' | 'accountId'>;
 
-/** @throws AppError `inbox_expired` or `not_found` if the inbox has ended, or `not_found` for the message */
+/** @throws AppError `inbox_expired` or `not_found` for an expired or deleted inbox, else `not_found` for the message */
 export const throwMissing = (
   inboxes: Pick<Store['inboxes'], 'find'>,
   inbox: Admitted,
@@ -83,7 +83,7 @@ const PADDING = 0x3d;
 /** Four base64 digits encode three bytes (RFC 4648 section 4). */
 const GROUP = 4;
 
-/** Decodes base64 piece by piece, and frees each piece at once: the garbage collector would be too late. */
+/** Decodes base64 piece by piece. Frees the memory of each piece at once, because garbage collection comes too late. */
 export async function* decodedBase64(pieces: AsyncIterable<Uint8Array>, itsTurn: () => Promise<void>) {
   let rest: Uint8Array = new Uint8Array();
   for await (const piece of pieces) {
@@ -137,7 +137,7 @@ function partOf({ index }: FullMessageRecord, id: string): IndexedPart {
   return part;
 }
 
-/** Parses sources to get what is not stored. @throws AppError `not_found`, `unavailable`; an abort's reason */
+/** Parses sources for content that is not stored. @throws AppError `not_found`, `unavailable`; the reason of a signal */
 export class Contents {
   readonly #deps: RawDeps & { parsing: Pick<Parsing, 'run'> };
   readonly #decodeInTurn = createSlots(MAX_DECODINGS);

@@ -6,7 +6,7 @@ import { quoted } from '../text/nearest.ts';
 /** Length of the hash in a cursor. It detects mistyped cursors and cursors of other inboxes. */
 const BINDING_LETTERS = 11;
 const CURSOR = /^a?cur_([0-9a-z]{1,11})_[\w-]{11}$/;
-/** Numbers in this range are probably seconds: 2001 to 2286. As milliseconds, they are in early 1970. */
+/** Numbers in this range are rejected, because they are probably seconds: as milliseconds, they mean early 1970. */
 const SECONDS_FROM = 1e9;
 const SECONDS_UNTIL = 1e10;
 
@@ -50,7 +50,7 @@ export function timeOfRfc3339(text: string): number | undefined {
   if (Number.isNaN(day.getTime()) || !day.toISOString().startsWith(date)) return undefined;
   // An unencoded plus in a query string is decoded as a space.
   const zone = offset.toUpperCase().replace(' ', '+');
-  // Truncate: if the time was rounded up to the next millisecond, messages of that one would be excluded.
+  // Truncate: a time that is rounded up to the next millisecond would exclude messages of that millisecond.
   const millis = fraction.slice(0, 3).padEnd(3, '0');
   return Math.max(0, Date.parse(`${date}T${hours}:${minutes}:${seconds}.${millis}${zone}`));
 }
@@ -86,7 +86,7 @@ export function placeOfAccountSince(accountId: string, since: string): { order: 
   return { time: timeOf(since, EXPECTED_OF_ACCOUNT) };
 }
 
-/** @returns epoch milliseconds; messages received later are newer @throws AppError `invalid_since` */
+/** @returns epoch milliseconds: all newer messages have a later `receivedAt` @throws AppError `invalid_since` */
 export function timeOfSince(inboxId: string, since: string): number {
   if (!since.startsWith('cur_')) return timeOfId('msg', since) ?? timeOf(since, EXPECTED);
   const time = decode(since, (place) => cursorAt(inboxId, place));

@@ -103,11 +103,11 @@ function eventText({ message, cursor }: Followed): string {
 
 const comment = (text: string): string => `: ${text}\n\n`;
 
-/** Sends every message once, in order. A page is read when the client has received the one before. */
+/** Sends every message once, in order. Reads the next page when the client has received the previous page. */
 async function writeEvents(raw: ServerResponse, followable: Followable, deps: HeldDeps, signal: AbortSignal) {
   const { clock } = deps;
   let beat = clock.monotonic() + STREAM_QUIET_MS;
-  // An id without data is no event, but a client that disconnects before the first event can resume from it.
+  // Clients store the id without getting an event. If they disconnect before the first event, they resume from this id.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
   const send = async (messages: readonly Followed[]): Promise<boolean> => {
     if (raw.destroyed) return true;

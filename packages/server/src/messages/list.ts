@@ -40,7 +40,7 @@ export interface MessagePage<Row extends MessageRow = MessageRow> {
 }
 
 const SEARCH_MS = SECOND_MS;
-/** Rows per further read. It is needed if the first read found too few messages of live inboxes. */
+/** Rows per read after the first, which may find too few messages of live inboxes. */
 const ROWS_PER_STEP = 500;
 
 type Found<Row extends MessageRow> = Omit<MessagePage<Row>, 'cursor'> & { place: number };
@@ -94,13 +94,13 @@ async function findNewest(
   return { messages: found.slice(0, limit), hasMore, place, searchedTo };
 }
 
-/** Messages become visible in the order of their places, so all up to `newest` are visible: none is skipped. */
+/** Messages become visible in the order of their places, so a client that continues after `newest` misses none. */
 async function pageAfter<Row extends MessageRow>(
   { before, find, placeOf, cursorAt }: Listing<Row>,
   after: number,
   newest: number,
 ): Promise<ListedPage<Row>> {
-  // Only a page without `before` ends at `newest`, which may be cached and older than `before`.
+  // Do not end a page with `before` at `newest`: it may be cached, so newer messages would be missing from the page.
   const range = { after, before: Number.isFinite(before) ? before : newest + 1 };
   const nothing = { messages: [], hasMore: false, place: after, searchedTo: null };
   const found = after >= range.before - 1 ? nothing : await find(range);

@@ -16,7 +16,7 @@ import { findMessage, throwMissing } from './contents.ts';
 import type { FullMessageRecord } from './records.ts';
 
 const LINK_MS = 10 * MINUTE_MS;
-/** No scripts. Any host may serve `imagesPath`: the author of a mail cannot guess the signature in it. */
+/** Blocks scripts. Allows `imagesPath` on any host: authors of mails cannot use it, as they do not know its signature. */
 const policyOf = (isRemote: boolean, imagesPath: string): string => {
   const remote = isRemote ? ' https: http:' : '';
   return `sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'${remote}; img-src data: http://*:*${imagesPath}${remote}; font-src data:${remote}; base-uri 'none'; form-action 'none'`;

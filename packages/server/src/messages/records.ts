@@ -89,7 +89,7 @@ export interface NewestPage {
 /** `before` is set only when a page is read again after its mails were parsed. */
 export type OpenRange = Omit<Range, 'before'> & { before?: number };
 
-/** A range of `receivedAt` that ends after `limit` matches. `newest-first` returns only matches. */
+/** A range that ends after `limit` matches. `oldest-first` also returns messages that do not match, to explain a wait. */
 export interface CheckRange extends Range {
   order: 'oldest-first' | 'newest-first';
 }

@@ -83,7 +83,7 @@ function addressesOf({ kind, address, domain }: InboxRecord, { rcptTo }: FullMes
   return [...new Set([address, ...paths])].slice(0, MAX_ADDRESSES);
 }
 
-/** Deferred attempts, oldest first: refusals with the same sender and recipient since the author’s last mail. */
+/** Deferred attempts, oldest first: refusals with the same sender and recipient after the author's previous mail. */
 async function earlierAttempts(
   store: Pick<Store, 'messages' | 'refusals'>,
   inbox: InboxRecord,

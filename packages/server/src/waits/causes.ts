@@ -100,7 +100,7 @@ function cut(facts: Facts): Cause[] {
   return askedMs > length ? [certain('cut_short', text)] : [];
 }
 
-/** `since` comes from another clock, has another unit, or is later than a message that would have matched. */
+/** Explains a `since` in the future (another clock or unit), or a match that arrived before `since`. */
 function sinceCauses({ from, now, earlier }: Facts): Cause[] {
   if (from > now) {
     const ahead = `This wait's since is ${duration(from - now)} in the future: pass a cursor rather than a time of another clock.`;
@@ -274,7 +274,7 @@ function unmatched({ matched, seenCount, commonFailed, closest, expectation }: F
   return [likely('not_matching', sentences(plain, like), plain)];
 }
 
-/** Not for the sink, which deletes its oldest messages itself. */
+/** Explains that messages were deleted. Not for the sink: the server deletes its oldest messages automatically. */
 function deleted({ inbox, from, matched }: Facts): Cause[] {
   const { kind, messageCount, receivedCount, lastReceivedAt } = inbox;
   const count = receivedCount - messageCount;

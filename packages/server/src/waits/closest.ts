@@ -90,7 +90,7 @@ const INSTEAD: Record<keyof Filters, (failed: FailedCondition, summary: MessageR
     code: ({ got }, { preview }) => (got === 'no code' ? startOf(preview) : ` has ${quoted(got)}`),
   };
 
-/** @param isOnly true if it is the only seen message, false if it is the most similar of several */
+/** @param isOnly true if `message` is the only seen message, false if it is the most similar of several */
 export function closestSentence({ message, failed }: CheckedMessage, match: Filters, isOnly: boolean) {
   const [first] = failed;
   if (!first) return '';

@@ -59,10 +59,10 @@ export interface EvidenceDeps {
 }
 
 export interface Surroundings extends Evidence {
-  /** Inboxes for mail to addresses that no inbox has; null if there is none or the caller may not know it. */
+  /** Inboxes that receive mail to addresses without an inbox; null if none exists or the caller may not know it. */
   sinkId: string | null;
   catchAllId: string | null;
-  /** Inboxes of the evidence, by id. If mail has no inbox: the former inbox of its address, by address. */
+  /** Inboxes that the evidence names, by id. For an address without an inbox: its former inbox, by address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
   leaver: Peer | undefined;
   /** Mail that an application has scheduled for this inbox: how many mails, and when the first is due. */
@@ -86,11 +86,11 @@ interface Failed {
   meets(inboxId: string, at: number): Promise<boolean>;
 }
 
-/** A failed wait, with the oldest times of evidence to search, epoch milliseconds. */
+/** A failed wait, and the times (epoch milliseconds) after which evidence is searched. */
 interface Search extends EvidenceDeps, Failed {
-  /** Of mail to the address of the inbox. */
+  /** Mail to the address of the inbox is searched after this time. */
   ownAfter: number;
-  /** Of mail to other addresses. */
+  /** Mail to other addresses is searched after this time. */
   sharedAfter: number;
   clientsAfter: number;
 }
@@ -185,7 +185,7 @@ interface Recipient extends Found {
   inboxId: string | null;
 }
 
-/** Recipients that are similar to this address or equal to it, and a few others of each kind. */
+/** Recipients of refused mail, the sink and the catch-all inbox: those similar to this address, and a few others. */
 async function elsewhere({ held, store, ownsAccount, inbox, now, sharedAfter }: Search) {
   const { ofDomain, sink } = await store.inboxes.findTakers(inbox.address, now);
   const ownId = (taker: typeof sink): string | null =>
@@ -240,7 +240,7 @@ async function refusedAmong(search: Search, addresses: readonly string[]): Promi
   return new Set(await store.refusals.listAddresses(ownsAccount ? inbox.accountId : null, page, now));
 }
 
-/** Those on domains that the account can use or that are similar to a shared domain (a typing error). */
+/** Selects addresses on domains that the account can use, or on domains similar to a shared one (a typing error). */
 async function usableAmong(search: Search, addresses: readonly string[]): Promise<ReadonlySet<string>> {
   const { domains, store, inbox } = search;
   const isShared = (domain: string): boolean => {

@@ -78,7 +78,7 @@ function withMore(stored: string | null, ended: readonly EndedWait[]): string {
 }
 
 async function addToInbox(tx: Tx, inboxId: string, ended: readonly EndedWait[]): Promise<boolean> {
-  // Lock the inbox, because a concurrent deletion copies its waits for reports.
+  // Lock the inbox: a concurrent deletion copies its waits into the reports, and would miss these.
   const inbox = await tx.first<{ seq: number }>(
     sql`select seq from inboxes where id = ${inboxId} and expires_at > ${DELETED} ${FOR_UPDATE}`,
   );

@@ -29,7 +29,7 @@ const NOT_SEARCHED = { evidence: NO_EVIDENCE, earlier: undefined, mostAlike: und
 
 const STOPPING = 'The server is stopping. Repeat the wait with the cursor as since.';
 
-/** @throws AppError `invalid_since`; `inbox_expired` or `not_found` if the inbox ends during the wait */
+/** @throws AppError `invalid_since`; `inbox_expired` or `not_found` if the inbox expires or is deleted during the wait */
 export async function waitAndExplain(
   deps: EvidenceDeps,
   inbox: InboxRecord,
@@ -116,7 +116,7 @@ async function matchBefore(held: HeldDeps, scan: WaitScan): Promise<MessageRecor
   const { since, match } = scan.expectation;
   if (since === undefined) return undefined;
   const found = await newestMatch(held, scan.inbox, match, { after: 0, before: scan.from + 1 });
-  // Without conditions, the message at the cursor always matches, so it explains nothing.
+  // Without conditions, the message to which the `since` cursor belongs always matches, so it explains nothing.
   const isAny = Object.values(match).every((condition) => condition === undefined);
   return isAny && found?.receivedAt === scan.from ? undefined : found;
 }

@@ -31,7 +31,7 @@ export interface ChangeSignalDeps {
   onError(error: Error): void;
 }
 
-/** Notifies other nodes after the commit: NOTIFY in a transaction holds a server-wide lock during its sync. */
+/** Sends NOTIFY to other nodes after the commit: within the transaction, it holds a global lock during the commit. */
 export class ChangeSignal {
   readonly #deps: ChangeSignalDeps;
   readonly #stop = new AbortController();
@@ -104,7 +104,7 @@ export class ChangeSignal {
     await listener?.end().catch(onError);
   }
 
-  /** Compares versions with those of the previous call; new and deleted ids count as changed. */
+  /** Sends a hint for each id whose version differs from the previous call, and for new and deleted ids. */
   async #check(client: Client): Promise<void> {
     const { onHint, waiting } = this.#deps;
     const { inboxes, accounts } = waiting();

@@ -90,9 +90,9 @@ export async function requireDurable(client: Client): Promise<void> {
   }
 }
 
-/** Names of prepared statements. Queries must list columns: a prepared `*` fails after one is added. */
+/** Prepared statements: names by SQL text. Do not use `select *`, which fails after a migration adds a column. */
 const names = new Map<string, string>();
-/** More than the number of queries of the store. Further queries are planned at each execution. */
+/** Maximum number of prepared statements, more than the store has queries. Others are planned at each execution. */
 const MAX_NAMES = 500;
 
 function nameOf(text: string): string | undefined {
@@ -117,7 +117,7 @@ export class PostgresDb implements Tx {
     this.#last = statements;
   }
 
-  /** Called before COMMIT is sent; later statements fail. @returns the last statements, which may be running */
+  /** Makes later statements fail. Call it before COMMIT. @returns the statements of `finish`, which may be running */
   end(): Promise<unknown> {
     this.#hasEnded = true;
     return this.#last;

@@ -12,7 +12,7 @@ import { isConflict, isLocked, startFailure, toUnavailable } from './errors.ts';
 /** All attempts together take one to two minutes. */
 const MAX_ATTEMPTS = 40;
 
-/** Retries while a table is locked, for example by a backup. A waiting upgrade would block other servers. */
+/** Retries if a table is locked, for example by a backup. A single long wait would block other servers meanwhile. */
 export async function upgradeTables(client: Client): Promise<void> {
   for (let attempts = 1; ; attempts++) {
     try {

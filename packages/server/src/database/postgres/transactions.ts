@@ -9,7 +9,7 @@ const NOT_REPLICATED = '01000';
 
 class CommitFailed extends Error {}
 
-/** COMMIT of a failed transaction succeeds with the command ROLLBACK. @throws unless the commit is durable */
+/** @throws Error unless the commit is durable. COMMIT of a failed transaction gets the reply ROLLBACK, not an error */
 async function commit(client: PoolClient): Promise<void> {
   const warnings: string[] = [];
   const onNotice = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {
@@ -30,7 +30,7 @@ async function commit(client: PoolClient): Promise<void> {
   if (warning !== undefined) throw new CommitFailed(warning);
 }
 
-/** Sends COMMIT before the results of `written` arrive. If a statement failed, PostgreSQL rolls back. */
+/** Sends COMMIT without waiting for the statements of `written`. If one of them fails, COMMIT rolls back. */
 async function commitBehind(client: PoolClient, written?: Promise<unknown>): Promise<void> {
   const [statements, committed] = await Promise.allSettled([written, commit(client)]);
   if (statements.status === 'rejected' && isOfStatement(statements.reason)) throw statements.reason;

@@ -44,7 +44,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** Creates folders one by one: `recursive` never returns in a folder that accepts none, such as /proc. */
+/** Creates folders one by one: `mkdirSync` with `recursive` never returns where none can be created, such as in /proc. */
 function makeWithParents(folder: string, sync: (folder: string) => void): void {
   const make = () => mkdirSync(folder, { mode: PRIVATE_FOLDER });
   try {
@@ -69,7 +69,7 @@ export function isEmptied(path: string): boolean {
   return existsSync(`${path}.lock`) && !statSync(path, { throwIfNoEntry: false })?.size;
 }
 
-/** The result throws `storage_damaged` if the file was removed or replaced, which SQLite does not notice. */
+/** @returns a check that throws `storage_damaged` if the file was removed or replaced, which SQLite does not notice */
 export function requireSameFile(path: string): () => void {
   const look = () => statSync(path, { bigint: true, throwIfNoEntry: false });
   const opened = look();

@@ -29,7 +29,7 @@ export const startThread: StartThread = (workerData) =>
 
 /** How long writes wait for locks of other processes, such as the command line or a backup. */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
-/** Short, because the main thread must not be blocked. Readers wait only for a recovery or a close. */
+/** Short, because waiting blocks the main thread. Readers wait only while the database is recovered or closed. */
 const READER_BUSY_TIMEOUT_MS = 10;
 const SEARCHER_BUSY_TIMEOUT_MS = 1000;
 
@@ -58,7 +58,7 @@ const WAYS_OUT: Readonly<Record<string, string>> = {
   'database or disk is full': 'Free space on the disk, or set MAYFLY_DATA_DIR to a folder on another one.',
 };
 
-/** Locks a separate file, so that the command line can open the database. Close the result to unlock. */
+/** Rejects a second server, but not the command line: it locks a separate file. Close the result to unlock. */
 export function lockForServer(path: string): DatabaseSync {
   const lock = new DatabaseSync(`${path}.lock`);
   try {
@@ -144,7 +144,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
         pendingWrites: () => pendingWrites,
         close: async () => {
           closed = true;
-          // Close the writer last: only the last connection can remove the log, and readers may not do that.
+          // Close the writer last: the last connection removes the WAL, which read-only connections cannot do.
           await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },
       },

@@ -50,7 +50,7 @@ function bytesAdded({ path, args: [items, ...others] }: Call): number {
 function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
   const numberOf = (query: string): number => Number(Object.values(database.prepare(query).get() ?? {})[0]);
   const pageBytes = numberOf('pragma page_size');
-  /** Free bytes of the disk when truncating the WAL last failed. Another attempt needs more free space. */
+  /** Free bytes of the disk at the last failed truncation of the WAL. It is retried only if more bytes are free. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
   let admitted = 0;
 
@@ -84,7 +84,7 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
     }
   }
 
-  /** New data is written to the log, then to free pages. If these are too few, the database file grows. */
+  /** New data needs space twice: in the WAL, then in free pages. Without free pages, the database file grows. */
   function hasSpace(): boolean {
     const found = space();
     if (!found) return true;
@@ -95,7 +95,7 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
 
   return {
     emptyLog,
-    /** Call it between transactions. @throws AppError `unavailable` if there is no space for the call */
+    /** Call it between transactions. @returns a function to run after the call @throws AppError if space is missing */
     admit(call: Call): () => void {
       const bytes = bytesAdded(call);
       admitted += bytes;

@@ -63,7 +63,7 @@ export class Transactions {
     if (queue.length === 0) return;
     await this.#runTogether(queue, syncs, true);
     const { log = 0, checkpointed = 0 } = (this.#database.isOpen && this.#log.get()) || {};
-    // Send the results before the next sync blocks this thread, and receive new calls.
+    // Yield to the event loop before the next sync blocks this thread: results are sent, and new calls are received.
     await nextTurn();
     if (Number(log) - Number(checkpointed) >= CHECKPOINT_PAGES) this.#checkpoint();
   }
@@ -106,7 +106,7 @@ export class Transactions {
     this.#syncs = full;
   }
 
-  /** The first unit has no savepoint. @returns what settles it after the commit @throws if all units are lost */
+  /** The first unit has no savepoint. @returns a function to settle it after the commit @throws if all units fail */
   async #runUnit({ work, resolve, reject }: Unit, hasSavepoint: boolean): Promise<() => void> {
     if (hasSavepoint) this.#database.exec('savepoint unit');
     try {

@@ -55,7 +55,7 @@ interface PlannedMail {
 interface BatchPlan {
   mails: PlannedMail[];
   placed: Placed[][];
-  /** Of mail that no inbox takes: the sources, and the ids of outgoing mail. */
+  /** `refused`: sources of mails that no inbox accepts. `undelivered`: ids of those that are outgoing mails. */
   refused: number[];
   undelivered: string[];
 }
@@ -81,7 +81,7 @@ function planMessage(
   return { inbox, rcptTo, placed: { ...placed, deliveries: deliveries.length }, deliveries };
 }
 
-/** Decides which messages to store. Outgoing mail that is not in `ended` was stored or cancelled before. */
+/** Decides which messages to store. Skips outgoing mails that `ended` lacks: they were stored or cancelled before. */
 function planBatch(
   mails: readonly StoredSource<NewMail>[],
   { inboxes, ended }: Locked,
@@ -159,7 +159,7 @@ interface Webhook {
   inboxId: string | null;
 }
 
-/** A freed inbox has ended, even if its expiry is in the future again because a clock was set back. */
+/** Excludes inboxes that were freed after they expired: if a clock was set back, their expiry is in the future again. */
 async function lockInboxes(tx: Tx, ids: readonly string[], now: number) {
   type Row = Omit<BatchInbox, 'outcomes'> & { outcomes: string | null };
   // On SQLite, one query per inbox takes half the time of a query with a list.
@@ -174,7 +174,7 @@ async function lockInboxes(tx: Tx, ids: readonly string[], now: number) {
   return (await Promise.all(found)).flat();
 }
 
-/** Selects webhooks, which cannot be deleted until this transaction has written their deliveries. */
+/** Selects and locks webhooks, so that none is deleted before this transaction has written its deliveries. */
 const webhooksOf = (tx: Tx, accountIds: readonly string[], inboxIds: readonly string[], now: number) =>
   // Both sides of `or` name the account, because SQLite searches the index for each side separately.
   tx.all<Webhook>(

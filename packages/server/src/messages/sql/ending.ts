@@ -31,7 +31,7 @@ export async function freeEmptied(tx: Tx, limit: number): Promise<number> {
   return deleted.length + emptied.length * ROWS_PER_INBOX;
 }
 
-/** Deletes the oldest messages of locked inboxes, as many as given. Large sources are left to the sweeper. */
+/** Deletes the `excess` oldest messages of each locked inbox. The sweeper deletes their large sources later. */
 export async function evict(
   tx: Tx,
   overfull: readonly { seq: number; emptiedUpTo: number; excess: number }[],

@@ -13,7 +13,7 @@ export const STAGED_MS = HOUR_MS;
 // An import first stores the sources of its mails under a common name, the stage. They have no messages, so
 // no client can read them. The transaction that creates the inbox adds the messages and removes the stage.
 
-/** Other writes wait while an import commits. Twenty times more deliveries would take most of a minute. */
+/** Limits the time of the transaction, because other writes wait for it: 0.3 s for this many, a minute for 200,000. */
 const MAX_DELIVERIES = 10_000;
 
 export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
@@ -67,7 +67,7 @@ async function addDeliveriesOf(
   await insertRows(tx, 'wakes (webhook_id)', wakes);
 }
 
-/** Adds imported mails to a new inbox. Their `receivedAt` are a millisecond apart and end at `now`, or later. */
+/** Adds imported mails to a new inbox. Their `receivedAt` follow `createdAt`, 1 ms apart, and end at `now` or later. */
 export async function placeStaged(
   tx: Tx,
   { inbox, seq }: { inbox: InboxRecord; seq: number },

@@ -31,7 +31,7 @@ export const emptyPage = (before: number): NewestPage => ({
 /** A message may be this much older than an earlier one of the account, because clocks of nodes differ. */
 const MAX_DISORDER_MS = 60_000;
 
-/** Binary search for an `accountOrder` up to which no message is newer than `time`, within MAX_DISORDER_MS. */
+/** Binary search by `time - MAX_DISORDER_MS`. @returns an `accountOrder` up to which no message is newer than `time` */
 async function placeUpTo(db: Db, account: number, newest: number, time: number): Promise<number> {
   let place = 0;
   for (let end = newest; place < end; ) {
