@@ -111,7 +111,7 @@ function requireReply(start: string, reply: string): void {
   if (!reply.startsWith(start)) throw new SmtpRejection(reply, null);
 }
 
-/** @returns `reply`: '' if no recipient is accepted @throws SmtpRejection if a command other than RCPT is rejected */
+/** @returns the last reply, '' if all recipients are rejected @throws SmtpRejection for commands other than RCPT */
 export async function deliver(server: HostPort, envelope: Envelope) {
   const { socket, next, say } = openDialog(server, TIMEOUT_MS);
   const rejected: SmtpRejection[] = [];

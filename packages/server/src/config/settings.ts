@@ -134,7 +134,7 @@ function corsOrigins(text: string): string[] | undefined {
   return listOf(origin)(text);
 }
 
-/** @param kind how the label of the PEM block ends (RFC 7468) */
+/** @param kind end of the label of the PEM block (RFC 7468): `PRIVATE KEY` also accepts `RSA PRIVATE KEY` */
 const pem = (kind: string) =>
   requiring((text) => text.includes('-----BEGIN ') && text.includes(`${kind}-----`));
 

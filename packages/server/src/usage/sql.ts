@@ -17,7 +17,7 @@ export interface UsageReport {
   days: UsageDay[];
 }
 
-/** By threshold: when it was first passed, epoch milliseconds. */
+/** For each threshold, when the usage first reached it (epoch milliseconds). */
 type MonthRow = Record<UsageThreshold, number | null> & { taken: number };
 const MONTH = constant('taken, passed_80_at as "80", passed_100_at as "100"');
 

@@ -80,7 +80,7 @@ export class UsageMeter {
   readonly #store: Pick<Store, 'usage' | 'keys'>;
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** By account: the current month, and earlier ones that are not fully reported. */
+  /** The current month of each account, and earlier months that are not fully reported. */
   readonly #accounts = new Map<string, AccountMonth[]>();
   readonly #keyUses = new Map<string, number>();
   #unreported: UsageReport[] = [];

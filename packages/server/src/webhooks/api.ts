@@ -263,7 +263,7 @@ function replayRoutes(route: AddRoute, deps: HttpDeps): void {
   });
 }
 
-/** @throws AppError `not_found`; `webhook_disabled` if the webhook is not in the needed state */
+/** @throws AppError `not_found`; `webhook_disabled` if it has ended or is disabled, unless `needed` allows that */
 async function findWebhook(
   { store, clock }: HttpDeps,
   request: FastifyRequest<{ Params: { id: string } }>,

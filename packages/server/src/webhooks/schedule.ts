@@ -46,7 +46,7 @@ export function nextStep(
   if (delay === undefined) return { state: 'failed', reason: 'All attempts failed.', isGone: false };
   const jittered = Math.round(delay * (1 - JITTER + 2 * JITTER * random));
   const requested = result.retryAfter === null ? undefined : parseRetryAfter(result.retryAfter, now);
-  // Retry-After can only postpone a retry: earlier ones would use up the attempts too soon.
+  // Retry-After can only postpone a retry: earlier retries would use up the attempts too soon.
   return { state: 'pending', inMs: Math.max(jittered, requested ?? 0) };
 }
 

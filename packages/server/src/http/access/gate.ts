@@ -47,7 +47,7 @@ export function createCors(origins: readonly string[]) {
     reply.header('access-control-allow-origin', isAny ? ANY : headers.origin);
     reply.header('access-control-expose-headers', EXPOSED_HEADERS);
     if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
-    // Allow all headers, because monitoring scripts add their own to all requests of a page.
+    // Allow all headers, because monitoring scripts add their own headers to all requests of a page.
     const asked = headers['access-control-request-headers'];
     if (asked !== undefined) reply.header('access-control-allow-headers', asked);
     reply

@@ -108,7 +108,7 @@ type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 /** Authenticates requests. Caches keys and accounts for {@link CACHE_TTL_MS}, and inboxes until the next write. */
 export class Guard {
   readonly #deps: GuardDeps;
-  /** By Authorization header: hashing it for each request would be slow. */
+  /** Credentials by Authorization header: hashing the header for each request would be slow. */
   readonly #credentials = new LRUCache<string, Credential>({ max: 1_000 });
   readonly #shared: ReturnType<typeof createSharing>;
 

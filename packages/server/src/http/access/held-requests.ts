@@ -29,7 +29,7 @@ export class HeldRequests {
     return this.#held.size;
   }
 
-  /** The signal aborts when the client disconnects, its key is revoked or the server stops. @throws its reason */
+  /** @param work its signal aborts when the client disconnects, its key is revoked or the server stops */
   async hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { caller, headers, session } = reply.request;
     const accountId = caller?.account.id ?? null;

@@ -90,7 +90,7 @@ export async function insertWebhook(
   return toWebhook({ id, accountId, inboxId, url, description, createdAt, endsAt, ...state });
 }
 
-/** Updates `ends_at` after the expiry of inboxes has changed. Skips webhooks that are being deleted. */
+/** Sets `ends_at` of the inboxes' webhooks to the new expiry. Skips webhooks that are being deleted. */
 export async function moveWebhookEnds(
   tx: Tx,
   accountId: string,
