@@ -256,7 +256,7 @@ export class ParsePool {
     this.#dispatch();
   }
 
-  /** Runs only while jobs are in progress, so that an idle server has no timers. */
+  /** Runs only while there are jobs or surplus workers, so that an idle server has no timers. */
   async #watch(): Promise<void> {
     if (this.#isWatching) return;
     this.#isWatching = true;

@@ -48,7 +48,7 @@ export interface Refusal {
   via?: ProviderName;
 }
 
-/** If `ifOwned` (a domain) is set, the refusal is stored only if an account owned the domain at the time. */
+/** If `ifOwned` (a domain) is set, the refusal is stored only if an account owns the domain at that moment. */
 export type NewRefusal = Refusal & { ifOwned?: string };
 
 /** Key of the record that mail to `address` went to the inbox of an authenticated client instead. */

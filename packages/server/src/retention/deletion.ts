@@ -32,7 +32,7 @@ async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: 
   return ids;
 }
 
-/** Deleted inboxes are unreadable at once; the sweeper frees their space. Inboxes are locked in id order. */
+/** Makes inboxes unreadable at once; the sweeper deletes their rows later. Lock order: inboxes by id. */
 export const inboxDeletion = {
   delete: write(
     { mayUseReserve: true },

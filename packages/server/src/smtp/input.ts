@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply } from './protocol.ts';
 
-/** `length`: bytes of the header. `client`: the client's address; null if the header has none: then the peer is the client. */
+/** `length`: bytes of the header. `client`: its address; null if the header has none: then the peer is the client. */
 export type ProxyHeader = { length: number; client: string | null } | 'incomplete' | 'invalid';
 
 const V1_PREFIX = Buffer.from('PROXY ');

@@ -178,7 +178,7 @@ class Connection implements Transport, LimitedConnection {
     this.#socket.destroy();
   }
 
-  /** Sends no reply during a handshake. */
+  /** Sends no reply before the session has begun, or during a TLS handshake: the client could not read it then. */
   #close(reply: Reply): void {
     this.#handshake = undefined;
     if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);

@@ -141,7 +141,7 @@ export const changing = {
       // Since `now` was read, the inbox may have ended, and a new one may have taken its address.
       if (!(await moveAddressEnd(tx, { inboxId, address, expiresAt: end }))) return undefined;
       await moveWebhookEnds(tx, accountId, [inboxId], end);
-      // No call may extend an inbox that this call ends, even if its `now` is earlier.
+      // No later call may extend an inbox that this call ends, not even a call with an earlier `now`.
       const maximum = expiresAt <= now ? expiresAt : maxExpiresAt;
       const row = await tx.first<InboxRow>(
         sql`update inboxes set ttl_minutes = ${ttlMinutes}, expires_at = ${end}, max_expires_at = ${maximum},
