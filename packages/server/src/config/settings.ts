@@ -318,7 +318,8 @@ export const SETTINGS = {
   roles: {
     fallback: 'http,smtp,worker',
     allowed: 'one or more of http, smtp and worker, separated by commas',
-    sentence: 'What this process does. worker delivers webhooks and frees the space of what has expired.',
+    sentence:
+      'What this process does. worker delivers webhooks and outgoing mail, and frees the space of what has expired.',
     parse: listOf(oneOf('http', 'smtp', 'worker').parse),
   },
   webhookAllow: {
