@@ -230,7 +230,7 @@ export interface Traits {
   commit?: 'relaxed' | 'pipelined';
 }
 
-/** A range of `receivedAt` or `accountOrder`, excluding both ends. The databases do not support Infinity. */
+/** A range of `receivedAt` or `accountOrder`, excluding both ends. Both are finite: the databases have no Infinity. */
 export interface Range {
   after: number;
   before: number;

@@ -30,7 +30,7 @@ export const faults = {
     return row && toRules(row.faults);
   }),
 
-  /** If the first rule with uses left is for `at`, counts one use, stores a refusal and returns the fault. */
+  /** If the first rule with uses left is for this point of a session, counts a use, stores a refusal, returns the fault. */
   spend: write(
     { keepsInboxes: true },
     async (

@@ -7,7 +7,7 @@ import { freeIfLarge, freeRead, LARGE_BYTES } from '../memory.ts';
 export const TRACE_HEADROOM_BYTES = 1024;
 /** Memory for all messages, besides `FREE_BYTES` for each. Must be enough for one message of the maximum size. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/** The first bytes of a message do not count in the limit: a socket reads them before backpressure can stop it. */
+/** First bytes of a message that take no memory of the limit: a socket reads them before backpressure can stop it. */
 export const FREE_BYTES = 64 * 1024;
 /** While a message waits for memory, messages that hold memory are rejected if they arrive more slowly than this. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;

@@ -122,7 +122,8 @@ export class Receiver {
   }
 
   /**
-   * Stores a message for all live recipients, or for none if an inbox is full. @returns its ids when it is durable
+   * Stores a message for all live recipients, or for none if an inbox is full.
+   * @returns the message ids, one for each inbox, when they are durable
    * @throws AppError `message_too_large`, `inbox_full`, `unavailable`, `unknown_recipient` if no recipient is live
    */
   async deliver({ recipients, received, envelope, trace, trail, outgoing }: ReceivedMail): Promise<string[]> {

@@ -7,7 +7,7 @@ export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 
 type Contained = 'from' | 'to' | 'cc' | 'subject' | 'preview' | 'attachmentCount' | 'inlineCount' | 'codes';
 
-/** Limited in size (see limits.ts), because lists return it. `via` comes from the SMTP envelope. */
+/** Limited in size (see limits.ts), because lists of messages return it. All but `via`, of the envelope, is parsed. */
 export type MailSummary = Pick<MessageSummary, Contained | 'via'>;
 
 type Headers =

@@ -19,9 +19,9 @@ export const STORED_ALLOWANCE_BYTES = 32 * 1024;
 /** Limit of stored content, which the main thread parses. Longer text is not stored, but decoded on demand. */
 export const MAX_STORED_BYTES = 2 * 1024 * 1024;
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
-/** A body that is too long to be stored is cut to this many characters, which webhooks send. */
+/** If a body is too long to be stored, this many characters of it are stored, so that webhooks can send them. */
 const MAX_BEGINNING = 256 * 1024;
-/** Maximum UTF-8 bytes per character in JSON, except for control characters, quotes and backslashes. */
+/** Maximum UTF-8 bytes per UTF-16 code unit in JSON, except for control characters, quotes and backslashes. */
 const MAX_LETTER_BYTES = 3;
 
 type FromSource = 'html' | 'htmlText' | 'images' | 'text' | 'headers';

@@ -201,7 +201,7 @@ export async function transfer(
   const source = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
   let client: Client | undefined;
   try {
-    // From here on, other commands that write wait for the lock, and then fail.
+    // From here on, other commands that write wait for this lock, and fail when their timeout is over.
     source.exec('begin immediate');
     requireSound(path, 'Restore a backup of it with "mayfly restore" first.');
     const tables = tablesOf(source);

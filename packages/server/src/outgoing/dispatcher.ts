@@ -31,7 +31,7 @@ const cancelled = (why: string): NotSent => new NotSent('cancelled', why);
 /** The result to store. Undefined if the transaction that stored the mail has done so, or the attempt was aborted. */
 type Attempted = OutgoingResult | undefined;
 
-/** Sends due items: scheduled mail to inboxes, and events, reports and replies to applications. */
+/** Sends due items: scheduled mail into inboxes; simulated events, bounce reports and replies to the tested application. */
 export class Dispatcher extends DueLoop<DispatcherDeps> {
   protected readonly what = 'Outgoing mail';
 

@@ -11,7 +11,7 @@ const REMOVED_PER_STEP = 100;
 
 export type ItemKind = 'settings' | 'template' | 'idempotency' | 'sent' | 'received';
 
-/** Owner of items: an account, or the inbox of a read token. */
+/** Owner of items, such as templates and settings: an account, or the inbox of a read token. */
 export interface ItemOwner {
   id: string;
   accountId: string;

@@ -81,7 +81,7 @@ const SCHEMAS = { 'Labels#': Labels, 'Envelope#': Envelope };
 
 export interface OpenRecording {
   recording: Recording;
-  /** The raw source; the stream fails with AppError `malformed_recording`. */
+  /** The raw source. The stream fails with AppError `malformed_recording` if the archive is damaged there. */
   read(message: RecordedMessage): Readable;
   close(): Promise<void>;
 }

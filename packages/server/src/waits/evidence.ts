@@ -29,7 +29,7 @@ export interface Evidence {
   refused: Refusal[];
   nearMisses: NearMiss[];
   otherMail: OtherMail[];
-  /** `hasRecovered`: the client has delivered mail since, so the failed handshake is not the cause. */
+  /** `hasRecovered`: the client delivered mail later, so the failed handshake is not why the awaited mail is missing. */
   failedHandshakes: (Timed<FailedHandshake> & { hasRecovered: boolean })[];
 }
 

@@ -240,7 +240,7 @@ function isHinted(setting: Setting, { subjectSaysCode, isPointedAt, isAboutAcces
   );
 }
 
-/** @returns the confidence that the candidate is a code (0 to about 105), or {@link SOMETHING_ELSE} */
+/** @returns points from 0 to about 105, more for a likelier code, or {@link SOMETHING_ELSE} if it is none */
 export function judge(setting: Setting, mail: MailFacts): number {
   const refused = refusal(setting);
   if (refused !== undefined) return refused;

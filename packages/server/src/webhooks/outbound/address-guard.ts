@@ -14,7 +14,7 @@ export interface GuardSettings {
   namesAddresses?: boolean;
 }
 
-/** Common servers and proxies truncate or reject longer URLs (RFC 9110 section 4.1). */
+/** Some servers and proxies truncate or reject longer URLs, although RFC 9110 section 4.1 recommends 8,000. */
 export const MAX_URL_LENGTH = 2048;
 
 /** Ports that the Fetch standard blocks, or of mail servers and databases that run an HTTP body as commands. */
