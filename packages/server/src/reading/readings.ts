@@ -176,16 +176,17 @@ export class Readings {
     return left;
   }
 
-  /** With a shared store, takes only mails that the previous search found too. Others may be in progress. */
+  /** Takes what the previous search found, too. New mails may be in progress, unless the only node stores none. */
   async #look(): Promise<void> {
     const before = this.#seen;
     const seen = new Set<number>();
     this.#seen = seen;
     for (let after = 0; ; ) {
       const found = await this.#deps.store.readings.listUnread(after, LISTED);
+      const mayTakeNew = !this.#deps.isShared && this.#storing.size === 0;
       for (const one of found) {
         seen.add(one.source);
-        if (!this.#deps.isShared || before.has(one.source)) this.#takeOver(one);
+        if (mayTakeNew || before.has(one.source)) this.#takeOver(one);
       }
       const last = found.at(-1)?.source;
       if (last === undefined || found.length < LISTED) return;
