@@ -298,7 +298,9 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
     server.built.held
       .recheck()
       .catch((err) => log.warn({ err }, 'The keys of held requests could not be checked'));
-  opened.onClose(repeat(clock, RECHECK_EVERY_MS, recheck));
+  const endRechecks = repeat(clock, RECHECK_EVERY_MS, recheck);
+  // Not awaited, because a database that does not answer would delay the stop.
+  opened.onClose(async () => void endRechecks());
   const { port } = await listening('http', config, server.start());
   const url = config.publicUrl ?? urlOf(config.httpHost, port);
   return { server, endpoint: { url, consoleUrl: config.console === 'on' ? `${url}/` : null } };

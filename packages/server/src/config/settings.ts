@@ -99,7 +99,7 @@ function nameServer(text: string): string | undefined {
 function hostPort(text: string): HostPort | undefined {
   const given = splitPort(text);
   const [name, port] = [host(given?.host ?? ''), PORT.parse(given?.port ?? '')];
-  return name && port ? { host: name, port } : undefined;
+  return name && port ? { host: name, port, toString: () => text } : undefined;
 }
 
 const NETWORKS: Kind<Cidr[]> = {

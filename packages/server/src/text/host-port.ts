@@ -1,6 +1,8 @@
 export interface HostPort {
   host: string;
   port: number;
+  /** As in the setting. */
+  toString(): string;
 }
 
 export function splitPort(text: string): { host: string; port?: string } | undefined {

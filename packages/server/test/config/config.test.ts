@@ -113,6 +113,12 @@ describe('the configuration', () => {
     expect(shown).not.toContain(key);
   });
 
+  it('shows the effective settings as they can be set again', () => {
+    const env = { MAYFLY_REPLY_SMTP: '[::1]:25', MAYFLY_WEBHOOK_ALLOW: '10.0.0.0/8,127.0.0.1/32' };
+    const lines = describeConfig(parseConfig(env)).split('\n');
+    expect(lines).toEqual(expect.arrayContaining(Object.entries(env).map((entry) => entry.join('='))));
+  });
+
   it('ignores white space around a value, as in .env files', () => {
     expect(parseConfig({ MAYFLY_HTTP_PORT: ' 9000\r' }).httpPort).toBe(9000);
   });

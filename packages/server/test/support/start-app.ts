@@ -16,7 +16,8 @@ import { hasPostgres } from './postgres.ts';
 import { sharedParsing } from './shared-parsing.ts';
 
 /** Whether apps that name no database are on PostgreSQL: the project `on PostgreSQL` of `vitest run --mode all`. */
-export const ON_POSTGRES = process.env.TEST_ENGINE === 'PostgreSQL' && (await hasPostgres());
+export const ON_POSTGRES = process.env.TEST_ENGINE === 'PostgreSQL';
+if (ON_POSTGRES && !(await hasPostgres())) throw new Error('There is no PostgreSQL on this machine.');
 
 /** The key of the first account in every test app. */
 export const TEST_KEY = 'test_key_0123456789abcdef';
