@@ -61,9 +61,12 @@ describe('POST /v1/inboxes/{id}/expire', () => {
         expect([status, body.expiredAt]).toEqual([410, expiredAt]);
       await http.clock.advance(24 * HOUR - 1_000);
       await http.store.upkeep.sweep(http.clock.now(), 1000);
-      for (const one of paths) expect((await ask(one)).status).toBe(410);
+      for (const as of [http.keys.own, inbox.token]) {
+        for (const one of paths) expect((await ask(one, as)).status).toBe(410);
+      }
       await http.clock.advance(1_000);
       for (const one of paths) expect((await ask(one)).status).toBe(404);
+      expect((await ask(path, inbox.token)).status).toBe(401);
     },
   );
 

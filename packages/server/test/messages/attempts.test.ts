@@ -40,11 +40,14 @@ describeOnEngines('the timeline of a mail that its sender had to repeat', (engin
     const rules = [
       { at: 'rcpt', reply: { code: 451, text: '4.7.1 Later' }, times: 2 },
       { at: 'end-of-data', disconnect: true },
+      // Waits for its turn: the session before it gets as far as the data.
+      { at: 'rcpt', reply: { code: 452, text: '4.7.2 Last' } },
     ];
     await first().api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
     expect(await attempt(first(), inbox.address, 'other@shop.example')).toMatch(/^451/);
     expect(await attempt(first(), inbox.address, 'app@shop.example')).toMatch(/^451/);
     expect(await attempt(last(), inbox.address, 'app@shop.example')).toBe('');
+    expect(await attempt(first(), inbox.address, 'other@shop.example')).toMatch(/^452/);
     expect(await attempt(first(), inbox.address, 'app@shop.example')).toMatch(/^250/);
     await expect
       .poll(async () => attemptsIn(await eventsOf(first(), inbox.id)))

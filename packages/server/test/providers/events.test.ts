@@ -144,13 +144,13 @@ const EVENTS: Events[] = [
     },
     outcomes: {
       bounce: {
-        RecordType: 'Bounce',
-        Type: 'HardBounce',
-        TypeCode: 1,
-        Inactive: true,
-        ID: expect.any(Number),
+        ...{ RecordType: 'Bounce', Type: 'HardBounce', TypeCode: 1, Inactive: true },
+        ...{ Subject: 'Hellö', ID: expect.any(Number) },
       },
-      'soft-bounce': { RecordType: 'Bounce', Type: 'SoftBounce', TypeCode: 4096, Inactive: false },
+      'soft-bounce': {
+        ...{ RecordType: 'Bounce', Type: 'SoftBounce', TypeCode: 4096, Inactive: false },
+        ...{ Subject: 'Hellö', ID: expect.any(Number) },
+      },
       delay: { RecordType: 'Bounce', Type: 'Transient', TypeCode: 2, Subject: 'Hellö' },
       complaint: { RecordType: 'SpamComplaint', Type: 'SpamComplaint', Subject: 'Hellö' },
       unsubscribe: { RecordType: 'SubscriptionChange', SuppressSending: true },

@@ -34,6 +34,7 @@ interface To {
   email: string;
   to: string;
   bcc: string;
+  cc: string;
 }
 type Sent = [id: unknown, answer: unknown, expected: unknown];
 
@@ -96,22 +97,22 @@ const SENDS: Record<string, (to: To) => Promise<Sent>> = {
     });
     return [data?.id, [data?.id, error], [expect.stringMatching(new RegExp(`^${UUID}$`)), null]];
   },
-  async 'ses, @aws-sdk/client-ses'({ to, bcc }) {
+  async 'ses, @aws-sdk/client-ses'({ to, cc, bcc }) {
     const { MessageId } = await ses.send(
       new SendEmailV1({
         ...{ Source: FROM.replace(/^(.*) </, (_, name) => `=?UTF-8?B?${btoa8(name)}?= <`), Message: SIMPLE },
-        Destination: { ToAddresses: [to], BccAddresses: [bcc] },
+        Destination: { ToAddresses: [to], CcAddresses: [cc], BccAddresses: [bcc] },
         ...{ ReplyToAddresses: [HELP], Tags: [{ Name: 'campaign', Value: 'welcome' }] },
         ConfigurationSetName: 'any',
       }),
     );
     return [MessageId, MessageId, expect.stringMatching(SES_ID)];
   },
-  async 'ses, @aws-sdk/client-sesv2'({ to, bcc }) {
+  async 'ses, @aws-sdk/client-sesv2'({ to, cc, bcc }) {
     const { MessageId } = await sesv2.send(
       new SendEmailV2({
         ...{ FromEmailAddress: FROM, ReplyToAddresses: [HELP] },
-        Destination: { ToAddresses: [to], BccAddresses: [bcc] },
+        Destination: { ToAddresses: [to], CcAddresses: [cc], BccAddresses: [bcc] },
         Content: {
           Simple: {
             ...{ ...SIMPLE, Headers: [{ Name: 'X-Order', Value: '17' }] },
@@ -148,9 +149,10 @@ const SENDS: Record<string, (to: To) => Promise<Sent>> = {
 const btoa8 = (text: string): string => Buffer.from(text).toString('base64');
 
 it.each(Object.keys(SENDS))('%s sends a mail with all its fields, and gets the answer', async (name) => {
-  const [inbox, copy] = await Promise.all([newInbox(app), newInbox(app)]);
+  const [inbox, copy, open] = await Promise.all([newInbox(app), newInbox(app), newInbox(app)]);
   const { address: email } = inbox;
-  const sent = await SENDS[name]?.({ email, to: `"Lovelace, Ada" <${email}>`, bcc: copy.address });
+  const others = { cc: open.address, bcc: copy.address };
+  const sent = await SENDS[name]?.({ email, to: `"Lovelace, Ada" <${email}>`, ...others });
   const [id, answer, expected] = sent ?? [];
   expect(answer).toEqual(expected);
   const message = await inbox.only();
@@ -164,6 +166,8 @@ it.each(Object.keys(SENDS))('%s sends a mail with all its fields, and gets the a
   });
   expect((await copy.only()).to).toMatchObject([{ address: inbox.address }]);
   expect(await copy.raw()).not.toContain(copy.address.split('@')[0]);
+  if (name.startsWith('ses, @aws-sdk'))
+    expect((await open.only()).cc).toMatchObject([{ address: open.address }]);
   if (via === 'ses') expect(message.rfcMessageId).toBe(`<${id}@email.amazonses.com>`);
   // Version 1 of the API has neither further headers nor attachments but in raw mails.
   if (name === 'ses, @aws-sdk/client-ses') return;

@@ -42,6 +42,9 @@ export function describeMessages(given: Given): void {
         ...{ content: json(mail.reading.content), index: null, isPartial: false },
       });
       expect(await rawOf(store, inbox.id, messageId, T)).toEqual(raw);
+      // Its id is more than its time.
+      const another = newId('msg', receivedAt);
+      expect(await store.messages.existing(inbox.id, [another], T)).toEqual([]);
     });
 
     it.each([100, 70_000])(

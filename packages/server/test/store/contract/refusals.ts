@@ -88,5 +88,27 @@ export function describeRefusals(given: Given): void {
       await refusals.add([refusalOf('deleted@mayfly.test', { at: later })]);
       expect(await listed(owner, later)).toEqual(['deleted@mayfly.test']);
     });
+
+    it('of a domain are those of all its addresses but the ones that other inboxes have or had, newest first', async () => {
+      const on = await given.fresh();
+      const owner = await given.account(on);
+      const { inboxes, addresses, refusals } = on.store;
+      const at = (local: string) => `${local}@sub.mayfly.test`;
+      const inbox = await given.inbox(owner, { kind: 'catch-all', address: at('inbox') }, on);
+      await given.inbox(owner, { address: at('other') }, on);
+      const ended = await given.inbox(owner, { address: at('ended') }, on);
+      await inboxes.delete(owner, ended.id, T);
+      await addresses.hold(owner, at('held'), T + MINUTE, T);
+      const added = ['a', 'inbox', 'other', 'ended', 'held', '"q@r"'].map((local, n) =>
+        refusalOf(at(local), { at: T + n }),
+      );
+      await refusals.add([...added, refusalOf('a@x.sub.mayfly.test'), refusalOf('a@mayfly.test')]);
+      const listed = async (limit: number) =>
+        (await refusals.listByDomain('sub.mayfly.test', inbox.id, limit, T + 9)).map(
+          ({ address }) => address,
+        );
+      expect(await listed(9)).toEqual(['"q@r"', 'held', 'inbox', 'a'].map(at));
+      expect(await listed(1)).toEqual([at('"q@r"')]);
+    });
   });
 }

@@ -62,6 +62,15 @@ export function describeWebhooks(given: Given): void {
     new Set(log.map(({ state, reason }) => `${state}: ${reason}`));
 
   describe('webhooks', () => {
+    it('keep their description exactly, from the start and when it is changed', async () => {
+      const { store, owner, webhook } = await start();
+      const description = '"quoted\\" \t\n, NUL \0, lone \ud800';
+      const { id } = await store.webhooks.create(owner, webhookAt({ description }), 9);
+      await store.webhooks.update(owner, webhook, { description }, T);
+      for (const one of [id, webhook])
+        expect(await store.webhooks.find(owner, one, T)).toMatchObject({ description });
+    });
+
     it('are counted while their deliveries wait or are attempted, with the inboxes that live', async () => {
       const { store, inbox, mail, claim, record } = await start();
       const none = { liveInboxes: 1, pendingDeliveries: 0, firstDueAt: null };
@@ -288,6 +297,16 @@ export function describeWebhooks(given: Given): void {
         expect(await mail()).not.toHaveProperty('deliveries');
       },
     );
+
+    it('that are pending end with their inbox, also when they are more than one step of a sweep takes', async () => {
+      const { on, store, owner, inbox, mails, log } = await start();
+      await store.webhooks.create(owner, webhookAt({ inboxId: inbox.id }), 99);
+      await mails(MANY);
+      await store.inboxes.setExpiry(owner, inbox.id, { ttlMinutes: 1, expiresAt: T + 1 }, T);
+      await sweepAll(store, T + 1, 100);
+      expect(await on.sql('select id from deliveries where ended_at is null')).toEqual([]);
+      expect(reasons(await log())).toEqual(new Set(['cancelled: The inbox ended.']));
+    });
 
     it('go with their webhook when it is deleted, also one that is under way', async () => {
       const { on, store, owner, webhook, mails, claim, claimOne, record } = await start();
