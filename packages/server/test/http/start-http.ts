@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest';
+import { beforeEach } from 'vitest';
 import { createPlans, type PlanSettings } from '../../src/accounts/plans.ts';
 import type { KeyScope } from '../../src/accounts/sql.ts';
 import { type Config, parseConfig } from '../../src/config/config.ts';
@@ -31,6 +31,7 @@ import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { sharedParsing } from '../support/shared-parsing.ts';
 import { ON_POSTGRES } from '../support/start-app.ts';
+import { ofTest, startedOnce } from '../support/started.ts';
 import { type ReadMail, withReadings } from '../support/store-on.ts';
 
 export type { Answer, ApiOptions, Body } from '../support/api-client.ts';
@@ -255,12 +256,8 @@ export async function startHttp(
 }
 
 /** The server for the tests of a file or a `describe`; its fields are there when these run. */
-export function useHttp(...options: Parameters<typeof startHttp>): TestHttp {
-  const http = {} as TestHttp;
-  beforeAll(async () => void Object.assign(http, await startHttp(...options)));
-  afterAll(() => http.stop());
-  return http;
-}
+export const useHttp = (...options: Parameters<typeof startHttp>): TestHttp =>
+  startedOnce(() => startHttp(...options));
 
 /** The same, with accounts of its own for each test. */
 export function useAccounts(...options: Parameters<typeof startHttp>): TestHttp {
@@ -271,8 +268,5 @@ export function useAccounts(...options: Parameters<typeof startHttp>): TestHttp 
 }
 
 /** A server that stops with the test. */
-export async function httpOfTest(...options: Parameters<typeof startHttp>): Promise<TestHttp> {
-  const http = await startHttp(...options);
-  onTestFinished(() => http.stop());
-  return http;
-}
+export const httpOfTest = (...options: Parameters<typeof startHttp>): Promise<TestHttp> =>
+  ofTest(startHttp(...options));

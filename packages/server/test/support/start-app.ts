@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import type Mail from 'nodemailer/lib/mailer/index.js';
-import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { Overrides } from '../../src/app.ts';
 import { createApp } from '../../src/app.ts';
 import { databasePath, parseConfig } from '../../src/config/config.ts';
@@ -14,6 +13,7 @@ import { newDatabase } from '../store/postgres/open-postgres.ts';
 import { type ApiClient, apiClient } from './api-client.ts';
 import { hasPostgres } from './postgres.ts';
 import { sharedParsing } from './shared-parsing.ts';
+import { ofTest, startedOnce } from './started.ts';
 
 /** Whether apps that name no database are on PostgreSQL: the project `on PostgreSQL` of `vitest run --mode all`. */
 export const ON_POSTGRES = process.env.TEST_ENGINE === 'PostgreSQL';
@@ -108,18 +108,9 @@ export async function startApp(
 type Settings = Record<string, string>;
 
 /** The app for the tests of a file or a `describe`; its fields are there when these run. */
-export function useApp(env: Settings | (() => Promise<Settings>) = {}, overrides: Overrides = {}): TestApp {
-  const app = {} as TestApp;
-  beforeAll(async () => {
-    Object.assign(app, await startApp(typeof env === 'function' ? await env() : env, overrides));
-  });
-  afterAll(() => app.stop());
-  return app;
-}
+export const useApp = (env: Settings | (() => Promise<Settings>) = {}, overrides: Overrides = {}): TestApp =>
+  startedOnce(async () => startApp(typeof env === 'function' ? await env() : env, overrides));
 
 /** An app that stops with the test. */
-export async function appOfTest(...options: Parameters<typeof startApp>): Promise<TestApp> {
-  const app = await startApp(...options);
-  onTestFinished(() => app.stop());
-  return app;
-}
+export const appOfTest = (...options: Parameters<typeof startApp>): Promise<TestApp> =>
+  ofTest(startApp(...options));
