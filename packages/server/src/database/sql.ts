@@ -237,6 +237,12 @@ export interface Range {
   limit: number;
 }
 
+/** A page of a list, newest first: the items before the id `before`. */
+export interface Page {
+  limit: number;
+  before: string | null;
+}
+
 /** Returned if the mails `unread` must be parsed first. Then the call is repeated for a range up to `before`. */
 export interface Unread {
   readonly unread: readonly number[];

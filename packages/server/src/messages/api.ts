@@ -19,6 +19,7 @@ import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/et
 import { type AddRoute, routesOf } from '../http/route.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { fold } from '../mail/matching/compared-content.ts';
+import { asBuffer } from '../memory.ts';
 import { type Contents, findMessage, rawPieces, throwMissing } from './contents.ts';
 import { toMessage, toSummary } from './json.ts';
 import type { FullMessageRecord, MessageRecord } from './records.ts';
@@ -221,11 +222,11 @@ async function messageWithAttachments(
       continue;
     }
     signal.throwIfAborted();
-    const { buffer, byteOffset, length } = await contents.readAttachment(message, attachment.id);
-    const content = Buffer.from(buffer, byteOffset, length).toString('base64');
+    const decoded = asBuffer(await contents.readAttachment(message, attachment.id));
+    const content = decoded.toString('base64');
     pieces.push(Buffer.from(`${json.slice(0, -1)},"content":"`), Buffer.from(content, 'latin1'));
     pieces.push(Buffer.from('"}'));
-    bytes += length + 1;
+    bytes += decoded.length + 1;
     if (bytes > BYTES_PER_TURN) {
       bytes = 0;
       await setImmediate();

@@ -8,7 +8,7 @@ import type { AttachmentList, FullJson } from '../mail/full-json.ts';
 import type { MailAttachment } from '../mail/mail.ts';
 import { attachmentPart, type IndexedPart } from '../mail/mime/part-index.ts';
 import { base64Digit, decodeBase64, decodeTransfer } from '../mail/mime/transfer-encoding.ts';
-import { freeIfLarge } from '../memory.ts';
+import { asBuffer, freeIfLarge } from '../memory.ts';
 import type { ParseRequest, Parsing } from '../reading/parsing.ts';
 import { RAW_PIECE_BYTES } from '../reading/sql.ts';
 import type { Store } from '../store.ts';
@@ -193,10 +193,10 @@ export class Contents {
     if (!message.isPartial) return JSON.stringify({ ...toMessage(message, base), ...fields });
     const head = { ...messageHead(message, base), ...fields };
     const about: FullJson = { head, attachmentsUrl: attachmentsUrl(message, base) };
-    const { buffer, byteOffset, length } = await this.#withSource(message, signal, (raw, request) =>
+    const read = await this.#withSource(message, signal, (raw, request) =>
       this.#deps.parsing.run('fullJson', [raw, about], request),
     );
-    return Buffer.from(buffer, byteOffset, length);
+    return asBuffer(read);
   }
 
   /** @param imagesUrl the beginning of all image URLs, to which the attachment id is appended */

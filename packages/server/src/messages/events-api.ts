@@ -10,7 +10,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
 import { callersInbox, keyCaller } from '../http/access/guard.ts';
-import type { App, RouteContext } from '../http/context.ts';
+import type { App, HttpDeps, RouteContext } from '../http/context.ts';
 import { STREAM_QUIET_MS, STREAM_RETRY_MS, STREAM_STALLED_MS } from '../http/limits.ts';
 import { events } from '../http/openapi/responses.ts';
 import { toAppError } from '../http/response/problems.ts';
@@ -76,24 +76,28 @@ function createStreaming({ deps, held, heldDeps, admission }: RouteContext) {
     if (request.method === 'HEAD') return reply.send();
     const { raw } = reply;
     if (request.admitted) reply.headers(admission.headers(request.admitted));
-    let reason = 'The server is stopping. Resume with the header Last-Event-ID.';
-    const failed = (error: unknown): void => {
-      if (!reply.sent) throw error;
-      const expected = toAppError(error);
-      if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A stream failed');
-      reason = expected?.message ?? 'The server failed. Resume with the header Last-Event-ID.';
-    };
-    const holding = held.hold(reply, (signal) => {
+    const following = held.hold(reply, (signal) => {
       raw.writeHead(200, reply.getHeaders() as Record<string, string>);
       reply.hijack();
       return writeEvents(raw, followable, heldDeps, signal);
     });
-    await holding.catch(failed);
+    const reason = await following.then(
+      () => 'The server is stopping. Resume with the header Last-Event-ID.',
+      (error) => failureOf(error, reply, deps),
+    );
     const why = raw.destroyed ? 'the client disconnected or stopped reading' : reason;
     deps.log.info({ requestId: request.id, why }, 'A stream ended');
     if (!raw.destroyed) raw.end(comment(reason));
     return reply;
   };
+}
+
+/** @returns what the client is told. @throws the error itself if the response has not begun */
+function failureOf(error: unknown, reply: FastifyReply, { log }: Pick<HttpDeps, 'log'>): string {
+  if (!reply.sent) throw error;
+  const expected = toAppError(error);
+  if (!expected) log.error({ requestId: reply.request.id, err: error }, 'A stream failed');
+  return expected?.message ?? 'The server failed. Resume with the header Last-Event-ID.';
 }
 
 function eventText({ message, cursor }: Followed): string {

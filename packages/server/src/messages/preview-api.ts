@@ -11,6 +11,7 @@ import { baseUrl } from '../http/request/inputs.ts';
 import { toTime } from '../http/response/time.ts';
 import { routesOf } from '../http/route.ts';
 import { IMAGE_TYPES } from '../mail/mail.ts';
+import { asBuffer } from '../memory.ts';
 import { sendAttachment } from './attachments-api.ts';
 import { findMessage, throwMissing } from './contents.ts';
 import type { FullMessageRecord } from './records.ts';
@@ -95,7 +96,7 @@ export function previewRoutes(app: App, context: RouteContext): void {
     const { page } = await held.hold(reply, (signal) => contents.preview(message, images, signal));
     const { pathname } = new URL(`${urlOf(context, capability, request)}/`);
     reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policyOf(isRemote, pathname) });
-    return reply.send(Buffer.from(page.buffer, page.byteOffset, page.length));
+    return reply.send(asBuffer(page));
   });
 
   app.get('/preview/:capability/:attachmentId', { config: { access: 'public' } }, async (request, reply) => {

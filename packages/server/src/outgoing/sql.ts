@@ -4,6 +4,7 @@ import {
   EMPTY,
   FOR_UPDATE,
   FOR_UPDATE_SKIP_LOCKED,
+  type Page,
   parseOr,
   read,
   type Sql,
@@ -11,7 +12,6 @@ import {
   type Tx,
   write,
 } from '../database/sql.ts';
-import type { Page } from '../http/request/inputs.ts';
 
 // The queue of scheduled mail, events, reports and replies. A row with `due_at` is pending; a claim sets a
 // lease. The transaction that stores a mail in an inbox also completes its row (messages/sql/adding.ts), so

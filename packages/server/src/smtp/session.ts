@@ -532,11 +532,12 @@ export class Session {
   /** Unknown errors are defects. They get a temporary reply, so that the client may retry. */
   #replyFor(error: unknown): Reply {
     const reply = replyForError(error);
-    if (!reply) {
-      const { id: session } = this.#transport;
-      this.#context.log.error({ session, err: error }, 'An SMTP session failed unexpectedly');
-    }
+    if (!reply) this.#logDefect(error, 'An SMTP session failed unexpectedly');
     return reply ?? REPLIES.tryLater;
+  }
+
+  #logDefect(err: unknown, message: string): void {
+    this.#context.log.error({ session: this.#transport.id, err }, message);
   }
 
   async #startTls(hasArgument: boolean): Promise<Given> {
@@ -587,7 +588,7 @@ export class Session {
     try {
       this.#reports.target = (await findCaptureTarget(credentials)) ?? null;
     } catch (error) {
-      this.#replyFor(error);
+      if (!replyForError(error)) this.#logDefect(error, 'SMTP authentication failed unexpectedly');
       return REPLIES.authUnavailable;
     }
     if (!this.#reports.target && config.smtpAuth === 'inbox') {

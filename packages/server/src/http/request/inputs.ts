@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import * as contract from '@mayfly/client/contract';
 import type { Ajv, AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv';
 import type { FastifyRequest } from 'fastify';
+import type { Page } from '../../database/sql.ts';
 import { AppError, messageOf } from '../../errors.ts';
 import { type IdPrefix, isId } from '../../ids.ts';
 import { quoted, withoutCredentials } from '../../text/nearest.ts';
@@ -83,12 +84,6 @@ const LABEL = 'label.';
 export function labelsOf(query: object): Record<string, string> {
   const labels = Object.entries(query).filter(([name]) => name.startsWith(LABEL));
   return Object.fromEntries(labels.map(([name, value]) => [name.slice(LABEL.length), String(value)]));
-}
-
-/** A page of a list, newest first: the items before the id `before`. */
-export interface Page {
-  limit: number;
-  before: string | null;
 }
 
 /** @param what an item of the list, such as "a message" @throws AppError `invalid_request` for an invalid `before` */

@@ -1,5 +1,4 @@
-import { anyOf, constant, EMPTY, join, LIKE, read, type Sql, sql } from '../../database/sql.ts';
-import type { Page } from '../../http/request/inputs.ts';
+import { anyOf, constant, EMPTY, join, LIKE, type Page, read, type Sql, sql } from '../../database/sql.ts';
 import { domainOf } from '../../mail/address.ts';
 import {
   type AddressedInbox,

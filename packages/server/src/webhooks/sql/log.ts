@@ -1,6 +1,16 @@
 import type { DeliveryAttempt, WebhookDelivery } from '@mayfly/client/contract';
-import { anyOf, type Db, EMPTY, read, type Sql, search, sql, type Tx, write } from '../../database/sql.ts';
-import type { Page } from '../../http/request/inputs.ts';
+import {
+  anyOf,
+  type Db,
+  EMPTY,
+  type Page,
+  read,
+  type Sql,
+  search,
+  sql,
+  type Tx,
+  write,
+} from '../../database/sql.ts';
 import { firstIdAt } from '../../ids.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 

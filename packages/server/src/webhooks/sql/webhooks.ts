@@ -1,9 +1,18 @@
 import type { UpdateWebhook, Webhook } from '@mayfly/client/contract';
 import { requireAccount } from '../../accounts/sql.ts';
 import { DELETED, NEVER } from '../../database/schema.ts';
-import { anyOf, constant, EMPTY, FOR_UPDATE, read, sql, type Tx, write } from '../../database/sql.ts';
+import {
+  anyOf,
+  constant,
+  EMPTY,
+  FOR_UPDATE,
+  type Page,
+  read,
+  sql,
+  type Tx,
+  write,
+} from '../../database/sql.ts';
 import { AppError, notFound } from '../../errors.ts';
-import type { Page } from '../../http/request/inputs.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
 /** A webhook and its log stay readable for 24 hours after its inbox was deleted or has expired. */
