@@ -9,7 +9,7 @@ import {
   type ListenerName,
 } from './config/config.ts';
 import { createSignInCodes } from './console/sign-in-codes.ts';
-import { openSqlite } from './database/sqlite/open.ts';
+import { startSqlite } from './database/sqlite/open.ts';
 import { createEventBus, type EventBus } from './events.ts';
 import { divideByLiveNodes, RateLimit } from './http/access/admission.ts';
 import { newSessionId, randomFraction } from './ids.ts';
@@ -98,57 +98,50 @@ interface Given {
   opened: Opened;
   certificates: Certificate[];
 }
-type Parts = Awaited<ReturnType<typeof openParts>>;
-type Smtp = Awaited<ReturnType<typeof startSmtp>>;
-type Http = Awaited<ReturnType<typeof startHttp>>;
+type Parts = Awaited<ReturnType<typeof createParts>>;
+type SmtpServer = Awaited<ReturnType<typeof createSmtp>>;
+type HttpServer = Awaited<ReturnType<typeof createHttp>>;
 
 /** @returns what runs; a part is null if its role does not run in this process */
 async function startParts(given: Given, onFirstKey?: OnFirstKey) {
   const { roles, pop3Port } = given.config;
-  const [hasHttp, hasSmtp] = [roles.includes('http'), roles.includes('smtp')];
-  const [parts] = await Promise.all([
-    openParts(given, onFirstKey),
-    // Load the modules of the servers while a thread opens the database.
-    hasHttp && import('./http/server.ts'),
-    hasSmtp && import('./smtp/server.ts'),
+  const parts = await createParts(given);
+  // Modules are loaded and routes added while a thread opens the database.
+  const [firstStart, { smtp, http }] = await Promise.all([
+    prepareData(parts, onFirstKey),
+    createServers(parts),
   ]);
-  const smtp = hasSmtp ? await startSmtp(parts) : null;
-  const http = hasHttp ? await startHttp(parts, smtp) : null;
+  const smtpEndpoint = smtp && (await startSmtp(parts, smtp));
+  const httpEndpoint = http && (await startHttp(parts, http));
   const pop3 = http && pop3Port !== null ? await startPop3(parts, http) : null;
   if (roles.includes('worker')) await startWorker(parts);
   const metrics = await startMetrics(parts, smtp, http);
   giveBackMemoryLater();
   parts.parsing.warmUp();
-  const { firstStart, signInCodes } = parts;
   return {
-    http: http?.endpoint ?? null,
-    smtp: smtp?.endpoint ?? null,
+    http: httpEndpoint,
+    smtp: smtpEndpoint,
     pop3,
     metrics,
     firstStart,
     /** Returns a one-time code for the console. The code signs in with the newest key of the first account. */
-    makeSignInCode: () => signInCodes.make(firstStart.account.id),
+    makeSignInCode: () => parts.signInCodes.make(firstStart.account.id),
   };
 }
 
-async function openParts(given: Given, onFirstKey?: OnFirstKey) {
+/** No part uses the database before `databaseOpened` has resolved. */
+async function createParts(given: Given) {
   const { config, overrides, clock, log, opened } = given;
   const domain = config.domains[0] ?? 'localhost';
   const hostname = config.smtpName ?? domain;
   const events = createEventBus();
+  const plans = createPlans(config.plans);
   // The store and `readings` depend on each other. No mail is parsed before both exist.
   let readings: Readings | undefined;
-  const store = await openStore(given, events, async (sources) => readings?.ensure(sources));
+  const database = await startDatabase(given, events, async (sources) => readings?.ensure(sources));
+  const { store } = database;
   opened.onClose(() => store.close());
-  const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
-  if (firstStart.key !== null && config.apiKey === null) onFirstKey?.(firstStart.key);
-  if (config.sink === 'on') await ensureSink(store, domain, clock.now());
-
-  const plans = createPlans(config.plans);
   const usage = new UsageMeter({ store, clock, log });
-  usage.start();
-  opened.onClose(() => usage.stop());
-  await warnOfClock({ store, clock, log });
   const metrics = createMetrics();
   const parsing = overrides.parsing ?? new Parsing();
   if (!overrides.parsing) opened.onClose(() => parsing.close());
@@ -156,7 +149,6 @@ async function openParts(given: Given, onFirstKey?: OnFirstKey) {
   const isShared = config.databaseUrl !== null;
   readings = new Readings({ store, parsing, authenticating, events, clock, log, isShared });
   opened.onClose(async () => readings?.close());
-  void readings.start();
   const base = { ...given, domain, hostname, store, events, plans, readings };
   const receiver = new Receiver({
     ...base,
@@ -173,7 +165,7 @@ async function openParts(given: Given, onFirstKey?: OnFirstKey) {
   });
   return {
     ...base,
-    firstStart,
+    databaseOpened: database.opened,
     usage,
     metrics,
     parsing,
@@ -184,6 +176,20 @@ async function openParts(given: Given, onFirstKey?: OnFirstKey) {
     signInCodes: createSignInCodes(),
     schedule: createScheduleClock(clock, () => store.upkeep.time()),
   };
+}
+
+/** Waits until the database is open, and adds what each database has. */
+async function prepareData(parts: Parts, onFirstKey?: OnFirstKey) {
+  const { config, store, usage, clock, opened } = parts;
+  await parts.databaseOpened;
+  const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
+  if (firstStart.key !== null && config.apiKey === null) onFirstKey?.(firstStart.key);
+  if (config.sink === 'on') await ensureSink(store, parts.domain, clock.now());
+  usage.start();
+  opened.onClose(() => usage.stop());
+  await warnOfClock(parts);
+  void parts.readings.start();
+  return firstStart;
 }
 
 function webhookGuard({ config, overrides }: Given) {
@@ -199,7 +205,8 @@ function webhookGuard({ config, overrides }: Given) {
   return { allow, resolve, namesAddresses: config.signupPlan === null };
 }
 
-async function openStore({ config, overrides, clock, log }: Given, events: EventBus, read: ReadSources) {
+/** @returns the store, which may be called once `opened` has resolved */
+async function startDatabase({ config, overrides, clock, log }: Given, events: EventBus, read: ReadSources) {
   const onCrash = (err: Error) =>
     log.error({ err }, 'A thread of the database ended unexpectedly; its next call starts it again');
   if (config.databaseUrl === null) {
@@ -215,10 +222,10 @@ async function openStore({ config, overrides, clock, log }: Given, events: Event
         'The database file is empty or missing, though a server has run on it before: this start makes a new one, without mail, accounts and keys. If that was not intended, stop the server and restore a backup with "mayfly restore"',
       );
     const { isDurable } = overrides;
-    return openSqlite({ path, read, onCrash, onDamage, onEmptied, isDurable });
+    return startSqlite({ path, read, onCrash, onDamage, onEmptied, isDurable });
   }
   const { openPostgres } = await import('./database/postgres/open.ts');
-  return openPostgres({
+  const store = await openPostgres({
     url: config.databaseUrl,
     read,
     onCrash,
@@ -236,6 +243,7 @@ async function openStore({ config, overrides, clock, log }: Given, events: Event
       },
     },
   });
+  return { store, opened: Promise.resolve() };
 }
 
 function openSenderChecks({ config, clock, log, opened }: Given, metrics: Metrics): Authenticator {
@@ -249,7 +257,13 @@ function openSenderChecks({ config, clock, log, opened }: Given, metrics: Metric
   return authenticator;
 }
 
-async function startSmtp(parts: Parts) {
+async function createServers(parts: Parts) {
+  const { roles } = parts.config;
+  const smtp = roles.includes('smtp') ? await createSmtp(parts) : null;
+  return { smtp, http: roles.includes('http') ? await createHttp(parts, smtp) : null };
+}
+
+async function createSmtp(parts: Parts) {
   const { config, metrics, opened } = parts;
   const { createSmtpServer } = await import('./smtp/server.ts');
   const server = createSmtpServer(config, {
@@ -259,16 +273,20 @@ async function startSmtp(parts: Parts) {
     metrics: metrics.smtp,
   });
   opened.addListener(server);
-  const ports = await listening('smtp', config, server.start());
-  parts.certificates.push(server.certificate);
-  return { server, endpoint: { host: config.smtpHost, ...ports } };
+  return server;
+}
+
+async function startSmtp({ config, certificates }: Parts, server: SmtpServer) {
+  const endpoint = await listening('smtp', config, server.start());
+  certificates.push(server.certificate);
+  return endpoint;
 }
 
 /** Within this time, a held request with a revoked key ends. */
 const RECHECK_EVERY_MS = 500;
 
-async function startHttp(parts: Parts, smtp: Smtp | null) {
-  const { config, store, receiver, metrics, clock, log, opened } = parts;
+async function createHttp(parts: Parts, smtp: SmtpServer | null) {
+  const { config, store, receiver, metrics, log, clock, opened } = parts;
   const { createHttpServer } = await import('./http/server.ts');
   const onLost = (err: unknown) => log.error({ err }, 'Ended waits could not be stored');
   const waitLog = createWaitLog(store.waits, clock, onLost);
@@ -276,7 +294,6 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
   const replays = createReplays(parts);
   opened.onClose(() => replays.stop());
   const rate = new RateLimit(clock);
-  if (config.databaseUrl !== null) opened.onClose(await divideByLiveNodes(rate, parts));
   const server = await createHttpServer(config, {
     ...parts,
     rate,
@@ -285,15 +302,21 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
     newWebhooks: createNewWebhooks(parts),
     scheduleNow: parts.schedule.now,
     refusalsWritten: () => receiver.refusalsWritten(),
-    smtp: smtp?.endpoint ?? null,
-    visits: smtp?.server.visits ?? null,
+    smtp,
+    visits: smtp?.visits ?? null,
     // With PostgreSQL, other nodes may receive mail too, and this process does not know their SMTP clients.
     receivesAll: smtp !== null && config.databaseUrl === null,
     repliedAt: (messageId) => receiver.repliedAt(messageId),
     metrics: metrics.registry,
-    devAccountId: hasDevKey(config) || config.devKey === 'open' ? parts.firstStart.account.id : undefined,
+    hasDevKey: hasDevKey(config) || config.devKey === 'open',
   });
   opened.addListener(server);
+  return { ...server, rate };
+}
+
+async function startHttp(parts: Parts, server: HttpServer) {
+  const { config, clock, log, opened } = parts;
+  if (config.databaseUrl !== null) opened.onClose(await divideByLiveNodes(server.rate, parts));
   const recheck = (): Promise<void> =>
     server.built.held
       .recheck()
@@ -303,15 +326,15 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
   opened.onClose(async () => void endRechecks());
   const { port } = await listening('http', config, server.start());
   const url = config.publicUrl ?? urlOf(config.httpHost, port);
-  return { server, endpoint: { url, consoleUrl: config.console === 'on' ? `${url}/` : null } };
+  return { url, consoleUrl: config.console === 'on' ? `${url}/` : null };
 }
 
-async function startPop3(parts: Parts, http: Http) {
+async function startPop3(parts: Parts, http: HttpServer) {
   const { config, opened, certificates } = parts;
   const { createPop3Server } = await import('./http/routes/pop3.ts');
   const server = createPop3Server(config, {
     ...parts,
-    built: http.server.built,
+    built: http.built,
     findInbox: (credentials) => findCaptureTarget(parts, credentials),
   });
   opened.addListener(server);
@@ -347,7 +370,7 @@ async function startWorker(parts: Parts): Promise<void> {
   opened.addListener(dispatcher);
 }
 
-async function startMetrics(parts: Parts, smtp: Smtp | null, http: Http | null) {
+async function startMetrics(parts: Parts, smtp: SmtpServer | null, http: HttpServer | null) {
   const { config, overrides, log, opened } = parts;
   const { registry } = parts.metrics;
   addGauges(registry, {
@@ -361,8 +384,8 @@ async function startMetrics(parts: Parts, smtp: Smtp | null, http: Http | null) 
       writes: () => parts.store.pendingWrites(),
       ...(smtp && { smtpBytes: () => parts.budget.held }),
       ...(http && {
-        heldRequests: () => http.server.built.held.count,
-        connections: () => http.server.built.listener.connections(),
+        heldRequests: () => http.built.held.count,
+        connections: () => http.built.listener.connections(),
       }),
     },
   });

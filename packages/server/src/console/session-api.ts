@@ -46,7 +46,7 @@ export function sessionRoutes(app: App, { options, deps, held }: RouteContext): 
   app.get(SESSION, { config: { access: 'any', free: true } }, async (request, reply) => {
     reply.header('cache-control', 'no-store');
     const { domains, sink } = options;
-    const server = { version: VERSION, domains, smtp: deps.smtp ?? null, sink: sink === 'on' };
+    const server = { version: VERSION, domains, smtp: deps.smtp?.endpoint() ?? null, sink: sink === 'on' };
     return { ...whoIs(callerOf(request)), server };
   });
 

@@ -34,7 +34,7 @@ export interface HttpDeps {
   events: EventBus;
   /** Resolves when every SMTP refusal before this call can be read from the store. */
   refusalsWritten(): Promise<void>;
-  smtp?: { host: string; port: number; tlsPort: number | null } | null;
+  smtp?: { endpoint(): { host: string; port: number; tlsPort: number | null } | null } | null;
   visits?: SmtpClients | null;
   receivesAll?: boolean;
   /** When the SMTP server sent the reply 250 for a message, epoch milliseconds; null if unknown. */
@@ -49,8 +49,8 @@ export interface HttpDeps {
   clock: Clock;
   log: Logger;
   metrics: Registry;
-  /** The account of the development key; undefined if the server does not accept that key. */
-  devAccountId?: string | undefined;
+  /** Whether the development key is a key of the first account, at least for imitated APIs. */
+  hasDevKey?: boolean | undefined;
   signInCodes: SignInCodes;
   /** Set only by tests. */
   limits?: Partial<ConnectionLimits>;

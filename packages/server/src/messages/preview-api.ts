@@ -32,8 +32,8 @@ const PAGE_HEADERS = {
 };
 
 async function isLiveKey({ deps }: RouteContext, keyId: string): Promise<boolean> {
-  const { store, clock, devAccountId } = deps;
-  if (keyId === DEV_KEY_ID) return devAccountId !== undefined;
+  const { store, clock, hasDevKey } = deps;
+  if (keyId === DEV_KEY_ID) return hasDevKey === true;
   const key = await store.keys.find(keyId);
   return key !== undefined && clock.now() < (key.expiresAt ?? Number.POSITIVE_INFINITY);
 }

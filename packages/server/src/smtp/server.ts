@@ -394,14 +394,19 @@ export function createSmtpServer(config: Config, deps: SmtpServerDeps) {
   const accept = (implicitTls: boolean) => (socket: Socket) =>
     void new Connection(socket, implicitTls, context);
 
+  let endpoint: { host: string; port: number; tlsPort: number | null } | null = null;
   return {
     visits,
     certificate: server.certificate,
+    /** Null before `start`. */
+    endpoint: () => endpoint,
     /** If this fails, call `stop` to close open ports. */
-    async start(): Promise<{ port: number; tlsPort: number | null }> {
-      const port = await server.listen(config.smtpPort, accept(false));
-      const { smtpsPort } = config;
-      return { port, tlsPort: smtpsPort === null ? null : await server.listen(smtpsPort, accept(true)) };
+    async start() {
+      const { smtpHost: host, smtpPort, smtpsPort } = config;
+      const port = await server.listen(smtpPort, accept(false));
+      const tlsPort = smtpsPort === null ? null : await server.listen(smtpsPort, accept(true));
+      endpoint = { host, port, tlsPort };
+      return endpoint;
     },
     stop: (graceMs: number) => server.stop(graceMs),
   };

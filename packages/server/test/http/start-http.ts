@@ -149,7 +149,7 @@ export async function startHttp(
     hash: hashCredential(credential),
   });
   const createAccounts = async (plan: string, isFirst: boolean): Promise<Accounts> => {
-    const createdAt = clock.now();
+    const createdAt = clock.now() - (isFirst ? 1 : 0);
     const [accountId, foreignId] = [newId('acc', createdAt), newId('acc', createdAt)];
     const keys = { own: newCredential('mfk'), readOnly: newCredential('mfk'), foreign: newCredential('mfk') };
     await store.accounts[isFirst ? 'createFirst' : 'create'](
@@ -199,7 +199,7 @@ export async function startHttp(
     clock,
     log,
     metrics: new Registry(),
-    devAccountId: config.devKey === 'off' ? undefined : first.accountId,
+    hasDevKey: config.devKey !== 'off',
     signInCodes,
     limits,
   });

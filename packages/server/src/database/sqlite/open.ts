@@ -102,7 +102,8 @@ async function createReader(path: string) {
   };
 }
 
-async function openConnections(options: SqliteOptions): Promise<Store> {
+/** @returns `store`: may be called once `opened` has resolved @throws through `opened`: Error with advice */
+export function startSqlite(options: SqliteOptions): { store: Store; opened: Promise<void> } {
   const { path, exclusive = true, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages, isDurable } = options;
   const { onCrash = () => undefined, startThread: start = startThread } = options;
   const writer = databaseThread(
@@ -113,63 +114,68 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
     () => start({ role: 'search', path, busyTimeoutMs: SEARCHER_BUSY_TIMEOUT_MS }),
     onCrash,
   );
-  try {
-    await writer.open();
-    const reader = await createReader(path);
-    let closed = false;
-    let pendingWrites = 0;
-    const generations = { all: 0, inboxes: 0 };
+  let lock: DatabaseSync | undefined;
+  /** Undefined before the database is open, and after it was closed. */
+  let reader: Awaited<ReturnType<typeof createReader>> | undefined;
+  let pendingWrites = 0;
+  const generations = { all: 0, inboxes: 0 };
 
-    async function write(name: string, args: readonly unknown[], { keepsInboxes }: Traits): Promise<unknown> {
-      pendingWrites += 1;
-      try {
-        return await writer.call(name, args);
-      } finally {
-        pendingWrites -= 1;
-        generations.all += 1;
-        if (!keepsInboxes) generations.inboxes += 1;
-        // Reads that start after this write resolves must see it.
-        reader.endSnapshot();
-      }
+  async function open(): Promise<void> {
+    if (exclusive && isEmptied(path)) options.onEmptied?.();
+    prepareFolder(path);
+    try {
+      if (exclusive) lock = lockForServer(path);
+      await writer.open();
+      reader = await createReader(path);
+    } catch (error) {
+      await release();
+      const message = messageOf(error);
+      const reason = message in WAYS_OUT ? `${message}. ${WAYS_OUT[message]}` : message;
+      throw new Error(`The database ${path} cannot be opened: ${reason}`, { cause: error });
     }
-
-    return storeOf(
-      async (name, operation, args) => {
-        if (!isReading(operation.kind)) return write(name, args, operation.traits);
-        if (closed) throw unavailable('closed');
-        return operation.kind === 'search' ? searcher.call(name, args) : reader.call(operation, args);
-      },
-      {
-        generation: (of) => generations[of ?? 'all'],
-        pendingWrites: () => pendingWrites,
-        close: async () => {
-          closed = true;
-          // Close the writer last: the last connection removes the WAL, which read-only connections cannot do.
-          await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
-        },
-      },
-      options.read,
-      options.onDamage,
-    );
-  } catch (error) {
-    await writer.close();
-    throw error;
   }
+
+  async function release(): Promise<void> {
+    const closing = [reader?.close(), searcher.close()];
+    reader = undefined;
+    // Close the writer last: the last connection removes the WAL, which read-only connections cannot do.
+    const closed = Promise.all(closing).finally(() => writer.close());
+    await closed.finally(() => lock?.isOpen && lock.close());
+  }
+
+  async function write(name: string, args: readonly unknown[], { keepsInboxes }: Traits): Promise<unknown> {
+    pendingWrites += 1;
+    try {
+      return await writer.call(name, args);
+    } finally {
+      pendingWrites -= 1;
+      generations.all += 1;
+      if (!keepsInboxes) generations.inboxes += 1;
+      // Reads that start after this write resolves must see it.
+      reader?.endSnapshot();
+    }
+  }
+
+  const opened = open();
+  const store = storeOf(
+    async (name, operation, args) => {
+      if (!isReading(operation.kind)) return write(name, args, operation.traits);
+      if (!reader) throw unavailable('closed');
+      return operation.kind === 'search' ? searcher.call(name, args) : reader.call(operation, args);
+    },
+    {
+      generation: (of) => generations[of ?? 'all'],
+      pendingWrites: () => pendingWrites,
+      close: () => opened.catch(() => undefined).then(release),
+    },
+    options.read,
+    options.onDamage,
+  );
+  return { store, opened };
 }
 
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
-  const { path, exclusive = true } = options;
-  if (exclusive && isEmptied(path)) options.onEmptied?.();
-  prepareFolder(path);
-  let lock: DatabaseSync | undefined;
-  try {
-    lock = exclusive ? lockForServer(path) : undefined;
-    const store = await openConnections(options);
-    return { ...store, close: () => store.close().finally(() => lock?.isOpen && lock.close()) };
-  } catch (error) {
-    lock?.close();
-    const message = messageOf(error);
-    const reason = message in WAYS_OUT ? `${message}. ${WAYS_OUT[message]}` : message;
-    throw new Error(`The database ${path} cannot be opened: ${reason}`, { cause: error });
-  }
+  const { store, opened } = startSqlite(options);
+  await opened;
+  return store;
 }

@@ -99,7 +99,7 @@ export function guardRequests(
     const { id: inboxId } = request.params as { id?: string };
     const { authorization } = request.headers;
     const isDialect = request.headers[DIALECT_HEADER] === dialectSecret;
-    if (deps.devAccountId !== undefined && !isDialect && isDevKey(authorization)) {
+    if (deps.hasDevKey && !isDialect && isDevKey(authorization)) {
       if (!acceptsDevKey) throw devKeyUnknown();
       assertLocal(request, options.publicUrl);
     }

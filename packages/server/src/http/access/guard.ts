@@ -91,7 +91,7 @@ const keyReadsOnly = () =>
 interface GuardDeps {
   store: Pick<Store, 'accounts' | 'keys' | 'inboxes' | 'sessions' | 'generation'>;
   clock: Clock;
-  devAccountId?: string | undefined;
+  hasDevKey?: boolean | undefined;
 }
 
 export interface Asking {
@@ -154,14 +154,14 @@ export class Guard {
   }
 
   async #findKey(credential: Credential, now: number): Promise<KeyCaller> {
-    const { store, devAccountId } = this.#deps;
+    const { store, hasDevKey } = this.#deps;
     if (credential.hash !== DEV_KEY_HASH) {
       const caller = await this.#known(credential, () => store.keys.findByHash(credential.hash, now));
       if (now >= (caller.key.expiresAt ?? Number.POSITIVE_INFINITY)) throw unknownCredential();
       return caller;
     }
-    if (devAccountId === undefined) throw devKeyUnknown();
-    return devCaller(await this.#known(credential, () => store.accounts.find(devAccountId)));
+    if (!hasDevKey) throw devKeyUnknown();
+    return devCaller(await this.#known(credential, () => store.accounts.findFirst()));
   }
 
   async #withToken(credential: Credential, { access, inboxId, isDialect }: Asking, admit: Admit) {

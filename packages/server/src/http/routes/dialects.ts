@@ -37,7 +37,7 @@ const CHALLENGE = { 'www-authenticate': 'Basic realm="Mayfly: an API key or a re
 /** Converts HTTP Basic (RFC 7617) or a bearer token to the Authorization header of Mayfly's own API. */
 function authorizationOf({ headers }: FastifyRequest, { deps }: RouteContext): string {
   const { authorization } = headers;
-  if (authorization === undefined && deps.devAccountId === undefined)
+  if (authorization === undefined && !deps.hasDevKey)
     throw new AppError('unauthorized', 'A password is missing.');
   return authorization === undefined ? 'Bearer dev' : bearerOf(authorization);
 }
