@@ -82,8 +82,15 @@ function startInstance(worker: Worker, onExit: (crash: Error | undefined) => voi
   return { worker, calls, ready: opened.promise, exited: exited.promise };
 }
 
+export interface DatabaseThread {
+  open(): Promise<void>;
+  call(path: string, args: readonly unknown[]): Promise<unknown>;
+  /** Finishes the running calls first. Later calls throw `unavailable`. */
+  close(): Promise<void>;
+}
+
 /** The thread starts at `open` or at the first call. If it dies, the next call starts a new thread. */
-export function databaseThread(start: () => Worker, onCrash: (error: Error) => void) {
+export function databaseThread(start: () => Worker, onCrash: (error: Error) => void): DatabaseThread {
   let instance: Instance | undefined;
   let closing: Promise<void> | undefined;
   let lastId = 0;
@@ -99,15 +106,14 @@ export function databaseThread(start: () => Worker, onCrash: (error: Error) => v
   return {
     open: () => running().ready,
     /** If the thread dies, writes reject with `outcome_unknown`, and reads with `unavailable`. */
-    async call(path: string, args: readonly unknown[]): Promise<unknown> {
+    async call(path, args) {
       if (closing) throw unavailable('closed');
       const { worker, calls } = running();
       const call: Call = { id: ++lastId, path, args };
       worker.postMessage(call satisfies ToThread, memoryGiven(call));
       return new Promise((resolve, reject) => calls.set(call.id, { path, resolve, reject }));
     },
-    /** Finishes the running calls first. Later calls throw `unavailable`. */
-    close(): Promise<void> {
+    close() {
       instance?.worker.postMessage('close' satisfies ToThread);
       closing ??= instance?.exited ?? Promise.resolve();
       return closing;
@@ -131,32 +137,69 @@ export async function serveThread(open: () => Promise<Served>): Promise<void> {
   giveBackMemoryLater();
 }
 
-function serve({ kit, admit, toUnavailable }: Served, port: MessagePort): void {
-  const running = new Set<Promise<void>>();
+function createCalls({ kit, admit, toUnavailable }: Served) {
+  const running = new Set<Promise<unknown>>();
 
-  async function answer(call: Call): Promise<void> {
-    const { id, path, args } = call;
+  async function run(call: Call): Promise<unknown> {
     try {
       const afterwards = admit?.(call);
-      const value = await runOn(operationAt(path), args, kit).finally(afterwards);
-      port.postMessage({ id, value } satisfies FromThread);
+      return await runOn(operationAt(call.path), call.args, kit).finally(afterwards);
     } catch (error) {
-      port.postMessage({ id, error: sendError(toUnavailable(error) ?? error) } satisfies FromThread);
+      throw toUnavailable(error) ?? error;
+    }
+  }
+
+  return {
+    run(call: Call): Promise<unknown> {
+      const done = run(call).finally(() => running.delete(done));
+      running.add(done);
+      return done;
+    },
+    async close(): Promise<void> {
+      await Promise.allSettled(running);
+      await kit.close();
+    },
+  };
+}
+
+/** Like {@link databaseThread}, but runs the calls on this thread. */
+export function databaseHere(open: () => Promise<Served>): DatabaseThread {
+  let opened: Promise<ReturnType<typeof createCalls>> | undefined;
+  let closing: Promise<void> | undefined;
+  const running = () => {
+    opened ??= open().then(createCalls);
+    return opened;
+  };
+  return {
+    open: async () => void (await running()),
+    async call(path, args) {
+      if (closing) throw unavailable('closed');
+      return (await running()).run({ id: 0, path, args });
+    },
+    close() {
+      closing ??= Promise.resolve(opened?.then(({ close }) => close(), () => undefined));
+      return closing;
+    },
+  };
+}
+
+function serve(served: Served, port: MessagePort): void {
+  const calls = createCalls(served);
+
+  async function answer(call: Call): Promise<void> {
+    const { id } = call;
+    try {
+      port.postMessage({ id, value: await calls.run(call) } satisfies FromThread);
+    } catch (error) {
+      port.postMessage({ id, error: sendError(error) } satisfies FromThread);
     } finally {
       for (const buffer of memoryGiven(call)) buffer.resize(0);
     }
   }
 
-  async function close(): Promise<void> {
-    await Promise.allSettled(running);
-    await kit.close();
-    port.close();
-  }
-
   function accept(message: ToThread): void {
-    if (message === 'close') return void close();
-    const done = answer(message).finally(() => running.delete(done));
-    running.add(done);
+    if (message === 'close') void calls.close().then(() => port.close());
+    else void answer(message);
   }
 
   port.on('message', (message: ToThread) => {

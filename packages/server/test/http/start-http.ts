@@ -9,6 +9,7 @@ import type { KeyScope } from '../../src/accounts/sql.ts';
 import { type Config, parseConfig } from '../../src/config/config.ts';
 import { createSignInCodes, type SignInCodes } from '../../src/console/sign-in-codes.ts';
 import { openPostgres } from '../../src/database/postgres/open.ts';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { createEventBus, type EventBus } from '../../src/events.ts';
 import { RateLimit } from '../../src/http/access/admission.ts';
 import type { HttpDeps } from '../../src/http/context.ts';
@@ -26,7 +27,6 @@ import { createWaitLog } from '../../src/waits/wait-log.ts';
 import { createNewWebhooks } from '../../src/webhooks/new-webhook.ts';
 import { mailTo, withFields } from '../store/builders.ts';
 import { newDatabase } from '../store/postgres/open-postgres.ts';
-import { openSqliteHere } from '../store/sqlite/open-sqlite.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { sharedParsing } from '../support/shared-parsing.ts';
@@ -130,7 +130,9 @@ export async function startHttp(
   const path = join(folder, 'mayfly.db');
   let readings: Readings | undefined;
   const read = async (sources: readonly number[]) => readings?.ensure(sources);
-  const opened = ON_POSTGRES ? openPostgres({ url: await newDatabase(), read }) : openSqliteHere(path, read);
+  const opened = ON_POSTGRES
+    ? openPostgres({ url: await newDatabase(), read })
+    : openSqlite({ path, read, isDurable: false });
   const store = withReadings(await opened);
   const clock = new FakeClock();
   const events = createEventBus();
@@ -149,11 +151,11 @@ export async function startHttp(
     hash: hashCredential(credential),
   });
   const createAccounts = async (plan: string, isFirst: boolean): Promise<Accounts> => {
-    const createdAt = clock.now() - (isFirst ? 1 : 0);
-    const [accountId, foreignId] = [newId('acc', createdAt), newId('acc', createdAt)];
+    const createdAt = clock.now();
+    const [accountId, foreignId] = [newId('acc', createdAt - 1), newId('acc', createdAt)];
     const keys = { own: newCredential('mfk'), readOnly: newCredential('mfk'), foreign: newCredential('mfk') };
     await store.accounts[isFirst ? 'createFirst' : 'create'](
-      { id: accountId, name: 'first', plan, createdAt },
+      { id: accountId, name: 'first', plan, createdAt: createdAt - 1 },
       keyRecord(keys.own, accountId, 'full'),
     );
     await store.accounts.create(

@@ -1,22 +1,14 @@
 import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import { messageOf } from '../../errors.ts';
+import { messageOf, toError } from '../../errors.ts';
 import { YOUNG_HEAP_MB } from '../../memory.ts';
 import { operationAt, type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
 import { isReading, type Operation, runOn, type Traits } from '../sql.ts';
-import { databaseThread } from '../thread.ts';
+import { databaseHere, databaseThread } from '../thread.ts';
 import { isEmptied, openReader, prepareFolder, readingEngine } from './connection.ts';
 import { isBusy, toUnavailable } from './errors.ts';
-
-export interface ThreadOptions {
-  role: 'writer' | 'search';
-  path: string;
-  busyTimeoutMs: number;
-  exclusive?: boolean;
-  maxPages?: number | undefined;
-  isDurable?: boolean | undefined;
-}
+import { openForWriting, type ThreadOptions } from './writer.ts';
 
 export type StartThread = (options: ThreadOptions) => Worker;
 
@@ -106,10 +98,12 @@ async function createReader(path: string) {
 export function startSqlite(options: SqliteOptions): { store: Store; opened: Promise<void> } {
   const { path, exclusive = true, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages, isDurable } = options;
   const { onCrash = () => undefined, startThread: start = startThread } = options;
-  const writer = databaseThread(
-    () => start({ role: 'writer', path, exclusive, busyTimeoutMs, maxPages, isDurable }),
-    onCrash,
-  );
+  const writing = { role: 'writer' as const, path, exclusive, busyTimeoutMs, maxPages, isDurable };
+  // Without syncs, writes hardly block this thread. A thread of its own would double the time of a start.
+  const writer =
+    isDurable === false
+      ? databaseHere(() => openForWriting(writing, (error) => onCrash(toError(error))))
+      : databaseThread(() => start(writing), onCrash);
   const searcher = databaseThread(
     () => start({ role: 'search', path, busyTimeoutMs: SEARCHER_BUSY_TIMEOUT_MS }),
     onCrash,

@@ -3,7 +3,7 @@ import { newId } from '../../../src/ids.ts';
 import { NO_CONTENT } from '../../../src/mail/mail.ts';
 import { ComparedContent, recentContents } from '../../../src/mail/matching/compared-content.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, reread, T } from '../../store/builders.ts';
-import { openTemporaryHere } from '../../store/sqlite/open-sqlite.ts';
+import { openTemporary } from '../../store/sqlite/open-sqlite.ts';
 
 const page = (htmlWords: string) => new ComparedContent({ ...NO_CONTENT, htmlWords });
 const plain = (text: string) => new ComparedContent({ ...NO_CONTENT, text });
@@ -24,7 +24,7 @@ function countFolded(): () => number {
 
 describe('the text of a message', () => {
   it('is folded once, however many waits and searches compare it with words of their own', async () => {
-    const on = await openTemporaryHere();
+    const on = await openTemporary({ isDurable: false });
     const owner = newId('acc', T);
     await on.store.accounts.create({ id: owner, name: 'a', plan: 'free', createdAt: T }, null);
     const { inbox } = await on.store.inboxes.create(owner, inboxAt(), 10, null);

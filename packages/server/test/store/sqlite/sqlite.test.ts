@@ -2,10 +2,15 @@ import { expect, test } from 'vitest';
 import { accountOn, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { describeStore, EVERY_DAY } from '../contract/suite.ts';
 import { describeUsageMeter } from '../contract/usage-meter.ts';
-import { openTemporary, openTemporaryHere } from './open-sqlite.ts';
+import { openTemporary } from './open-sqlite.ts';
 
 const SUITES = [...EVERY_DAY, describeUsageMeter];
-describeStore('the store on SQLite', () => openTemporary(), openTemporaryHere, SUITES);
+describeStore(
+  'the store on SQLite',
+  () => openTemporary(),
+  () => openTemporary({ isDurable: false }),
+  SUITES,
+);
 
 test('the store on SQLite takes the memory of a mail that is given away, and copies no other', async () => {
   const { store, close } = await openTemporary();
