@@ -177,7 +177,12 @@ export function databaseHere(open: () => Promise<Served>): DatabaseThread {
       return (await running()).run({ id: 0, path, args });
     },
     close() {
-      closing ??= Promise.resolve(opened?.then(({ close }) => close(), () => undefined));
+      closing ??= Promise.resolve(
+        opened?.then(
+          ({ close }) => close(),
+          () => undefined,
+        ),
+      );
       return closing;
     },
   };
