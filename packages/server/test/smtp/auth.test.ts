@@ -1,8 +1,17 @@
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { parseCidrs } from '../../src/text/networks.ts';
 import { plainResponse, type SmtpClient, type Step } from '../support/smtp-script.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
-import { CAPTURING, clientOfTest, type StartedSmtp, smtpOfTest } from './start-smtp.ts';
+import {
+  CAPTURING,
+  clientOfTest,
+  connectedOfTest,
+  hello,
+  mailTo,
+  type SmtpTestOptions,
+  type StartedSmtp,
+  smtpOfTest,
+} from './start-smtp.ts';
 
 /*
  * The grammar of AUTH (RFC 4954) and its mechanisms, on raw sockets. Who may authenticate for which inbox is
@@ -19,19 +28,14 @@ const ASK_USERNAME = '334 VXNlcm5hbWU6';
 const ASK_PASSWORD = '334 UGFzc3dvcmQ6';
 
 /** A connection after EHLO. */
-async function begin(options: Parameters<typeof smtpOfTest>[0] = {}): Promise<SmtpClient> {
-  smtp = await smtpOfTest({ smtpAuth: 'inbox', ...options });
-  client = await clientOfTest(smtp.port);
-  await client.play(['→ 220', 'EHLO c → 250']);
-  return client;
+async function begin(options: SmtpTestOptions = {}): Promise<void> {
+  ({ smtp, client } = await connectedOfTest({ smtpAuth: 'inbox', ...options }));
+  await client.play(hello);
 }
+beforeEach(() => begin());
 
-const mailTo = (...recipients: string[]): Step[] => [
-  'MAIL FROM:<s@example.com> → 250',
-  ...recipients.map((to) => `RCPT TO:<${to}> → 250 2.1.5`),
-  'DATA → 354',
-  'x\r\n. → 250 2.0.0',
-];
+const inboxesOfMails = () =>
+  smtp.receiver.mails.flatMap(({ recipients }) => recipients.map(({ inboxId }) => inboxId));
 
 describe('AUTH succeeds', () => {
   test.each<[string, Step[]]>([
@@ -60,7 +64,6 @@ describe('AUTH succeeds', () => {
       ['MAIL FROM:<s@example.com> → 250', 'RSET → 250', `AUTH PLAIN ${RIGHT} → 235 2.7.0`],
     ],
   ])('%s, and the session’s mail goes to its inbox', async (_name, steps) => {
-    await begin();
     await client.play([...steps, ...mailTo('anyone@example.org')]);
     expect(smtp.receiver.mails[0]?.recipients).toMatchObject([
       { inboxId: CAPTURING.id, rcptTo: 'anyone@example.org' },
@@ -69,7 +72,6 @@ describe('AUTH succeeds', () => {
   });
 
   test('for every mail of the session, also after RSET and EHLO', async () => {
-    await begin();
     await client.play([
       `AUTH PLAIN ${RIGHT} → 235`,
       ...mailTo('a@mayfly.test'),
@@ -78,12 +80,10 @@ describe('AUTH succeeds', () => {
       'EHLO again → 250',
       ...mailTo('"quoted user"@example.org'),
     ]);
-    const taken = smtp.receiver.mails.flatMap(({ recipients }) => recipients.map(({ inboxId }) => inboxId));
-    expect(taken).toEqual(Array(5).fill(CAPTURING.id));
+    expect(inboxesOfMails()).toEqual(Array(5).fill(CAPTURING.id));
   });
 
   test('but a recipient must still be an address', async () => {
-    await begin();
     await client.play([
       `AUTH PLAIN ${RIGHT} → 235`,
       'MAIL FROM:<s@example.com> → 250',
@@ -92,7 +92,6 @@ describe('AUTH succeeds', () => {
   });
 
   test('and the size limit of the inbox applies; the rejection is recorded for its address', async () => {
-    await begin();
     await client.play([
       `AUTH PLAIN ${RIGHT} → 235`,
       'MAIL FROM:<s@example.com> → 250',
@@ -146,34 +145,25 @@ describe('AUTH is rejected', () => {
       ['AUTH PLAIN → 334', 'MAIL FROM:<s@example.com> → 501 5.5.2', 'RCPT TO:<a@mayfly.test> → 503 5.5.1'],
     ],
   ])('%s; the session goes on without it', async (_name, steps) => {
-    await begin();
     await client.play([...steps, ...mailTo('a@mayfly.test')]);
-    expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: 'inb_a' }]);
+    expect(inboxesOfMails()).toEqual(['inb_a']);
   });
 
   test('with 454 while the storage is down, and for a defect, whose text stays secret', async () => {
-    await begin();
-    expect(await client.say(`AUTH PLAIN ${plainResponse('inbox', 'down')}`)).toMatch(
-      /^454 4\.7\.0 (?!.*secret)/,
-    );
-    expect(await client.say(`AUTH PLAIN ${plainResponse('inbox', 'broken')}`)).toMatch(
-      /^454 4\.7\.0 (?!.*secret)/,
-    );
-    expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235 /);
+    for (const password of ['down', 'broken']) {
+      const send = `AUTH PLAIN ${plainResponse('inbox', password)}`;
+      await client.play([{ send, expect: /^454 4\.7\.0 (?!.*secret)/ }]);
+    }
+    await client.play([`AUTH PLAIN ${RIGHT} → 235`]);
   });
 
   test('and after five failures the connection is closed', async () => {
-    await begin();
-    for (let attempt = 1; attempt <= 5; attempt++) {
-      expect(await client.say(`AUTH PLAIN ${WRONG}`)).toMatch(/^535 5\.7\.8/);
-    }
-    expect(await client.reply()).toMatch(/^421 4\.7\.0/);
+    await client.play([...Array(5).fill(`AUTH PLAIN ${WRONG} → 535 5.7.8`), '→ 421 4.7.0']);
     expect(await client.closed()).toBe('');
     expect(smtp.metrics.authentications).toEqual(Array(5).fill('refused'));
   });
 
   test('and exchanges that are only begun and cancelled end too', async () => {
-    await begin();
     await client.send('AUTH LOGIN\r\n*\r\n'.repeat(1000));
     expect(await client.closed()).toMatch(/421 4\.7\.0 Too many errors\r\n$/);
   });
@@ -183,7 +173,6 @@ describe('lines of an exchange', () => {
   const long = (bytes: number) => base64('x'.repeat((bytes / 4) * 3));
 
   test('may have 12288 octets, in the command and in an answer', async () => {
-    await begin();
     const room = 12_288 - 'AUTH LOGIN '.length - 1;
     await client.play([
       `AUTH LOGIN ${long(room - (room % 4))} → ${ASK_PASSWORD}`,
@@ -197,12 +186,10 @@ describe('lines of an exchange', () => {
     ['the command', [`AUTH LOGIN ${long(12_288)} → 500 5.5.6`]],
     ['a much longer one', ['AUTH LOGIN → 334', `${long(60_000)} → 500 5.5.6`]],
   ])('have no more: %s; the exchange is over, the session is not', async (_name, steps) => {
-    await begin();
     await client.play([...steps, 'NOOP → 250']);
   });
 
   test('without an end close the connection', async () => {
-    await begin();
     await client.play(['AUTH LOGIN → 334']);
     await client.send('x'.repeat(200_000));
     expect(await client.closed()).toMatch(/421 4\.7\.0 /);
@@ -211,34 +198,45 @@ describe('lines of an exchange', () => {
 
 describe('AUTH is offered', () => {
   const OFFERED = /^250-AUTH PLAIN LOGIN$/m;
+  const NOT_OFFERED = /^(?!.*AUTH)250-/s;
 
   test('on loopback, and no more after it succeeded', async () => {
-    await begin();
-    expect(await client.say('EHLO c')).toMatch(OFFERED);
-    await client.say(`AUTH PLAIN ${RIGHT}`);
-    expect(await client.say('EHLO c')).not.toMatch(/AUTH/);
+    await client.play([
+      { send: 'EHLO c', expect: OFFERED },
+      `AUTH PLAIN ${RIGHT} → 235`,
+      { send: 'EHLO c', expect: NOT_OFFERED },
+    ]);
   });
 
   test('not without TLS to another machine: the address that counts is the client’s, not the proxy’s', async () => {
     const { tls, trust } = trustedCertificate();
     smtp = await smtpOfTest({ smtpAuth: 'inbox', tls, smtpProxyFrom: parseCidrs('127.0.0.1/32') });
     client = await clientOfTest(smtp.port);
-    await client.play(['PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220']);
-    expect(await client.say('EHLO c')).not.toMatch(/AUTH/);
-    expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^538 5\.7\.11/);
-    expect(await client.say('MAIL FROM:<s@example.com> AUTH=<>')).toMatch(/^555 5\.5\.4/);
-    await client.play(['STARTTLS → 220']);
+    await client.play([
+      'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220',
+      { send: 'EHLO c', expect: NOT_OFFERED },
+      `AUTH PLAIN ${RIGHT} → 538 5.7.11`,
+      'MAIL FROM:<s@example.com> AUTH=<> → 555 5.5.4',
+      'STARTTLS → 220',
+    ]);
     await client.startTls(trust);
-    expect(await client.say('EHLO c')).toMatch(OFFERED);
-    expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235/);
+    await client.play([{ send: 'EHLO c', expect: OFFERED }, `AUTH PLAIN ${RIGHT} → 235`]);
+  });
+
+  test('to another machine without TLS where the operator allows it', async () => {
+    smtp = await smtpOfTest({
+      ...{ smtpAuth: 'inbox', smtpAuthPlaintext: 'on', smtpProxyFrom: parseCidrs('127.0.0.1/32') },
+    });
+    client = await clientOfTest(smtp.port);
+    const header = 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220';
+    await client.play([header, { send: 'EHLO c', expect: OFFERED }, `AUTH PLAIN ${RIGHT} → 235`]);
   });
 
   test('on the TLS port', async () => {
     const { tls, trust } = trustedCertificate();
     smtp = await smtpOfTest({ smtpAuth: 'inbox', tls, smtpsPort: 0 });
     client = await clientOfTest(smtp.tlsPort ?? 0, { tls: trust });
-    await client.play(['→ 220', 'EHLO c → 250']);
-    expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235/);
+    await client.play([...hello, `AUTH PLAIN ${RIGHT} → 235`]);
   });
 });
 
@@ -254,8 +252,7 @@ test('STARTTLS forgets who the client was (RFC 3207 section 4.2)', async () => {
     `AUTH PLAIN ${RIGHT} → 235`,
     ...mailTo('a@mayfly.test'),
   ]);
-  const taken = smtp.receiver.mails.map(({ recipients }) => recipients[0]?.inboxId);
-  expect(taken).toEqual(['inb_a', CAPTURING.id]);
+  expect(inboxesOfMails()).toEqual(['inb_a', CAPTURING.id]);
 });
 
 describe('with `any`', () => {
@@ -272,14 +269,14 @@ describe('with `any`', () => {
       'RSET → 250',
       ...mailTo('a@mayfly.test'),
     ]);
-    expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: 'inb_a' }]);
+    expect(inboxesOfMails()).toEqual(['inb_a']);
     expect(smtp.metrics.authentications).toEqual(['accepted']);
   });
 
   test('credentials of an inbox capture', async () => {
     await begin({ smtpAuth: 'any' });
     await client.play([`AUTH PLAIN ${RIGHT} → 235`, ...mailTo('anyone@example.org')]);
-    expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: CAPTURING.id }]);
+    expect(inboxesOfMails()).toEqual([CAPTURING.id]);
   });
 
   test('bad grammar is still rejected', async () => {
@@ -295,16 +292,12 @@ describe('the AUTH parameter of MAIL (RFC 4954 section 5)', () => {
   test.each(['AUTH=<>', 'AUTH=e+3Dmc2@example.com', 'SIZE=10 auth=<> BODY=8BITMIME'])(
     'is ignored: %s',
     async (parameters) => {
-      await begin();
-      expect(await client.say(`MAIL FROM:<s@example.com> ${parameters}`)).toMatch(/^250 /);
-      await client.say('RSET');
-      await client.say(`AUTH PLAIN ${RIGHT}`);
-      expect(await client.say(`MAIL FROM:<s@example.com> ${parameters}`)).toMatch(/^250 /);
+      const mail = `MAIL FROM:<s@example.com> ${parameters} → 250`;
+      await client.play([mail, 'RSET → 250', `AUTH PLAIN ${RIGHT} → 235`, mail]);
     },
   );
 
   test.each(['AUTH', 'AUTH=', 'AUTH=<> AUTH=<>'])('must have a value, once: %s', async (parameters) => {
-    await begin();
-    expect(await client.say(`MAIL FROM:<s@example.com> ${parameters}`)).toMatch(/^501 5\.5\.4/);
+    await client.play([`MAIL FROM:<s@example.com> ${parameters} → 501 5.5.4`]);
   });
 });

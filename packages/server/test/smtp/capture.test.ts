@@ -1,19 +1,17 @@
 import { createTransport } from 'nodemailer';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
-import { plainResponse, type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import { describeOnEngines, useServers } from '../support/nodes.ts';
+import { plainResponse, type SmtpClient } from '../support/smtp-script.ts';
 import { appOfTest, TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
+import { clientOfTest, hello } from './start-smtp.ts';
 
 /*
  * Sending with the user name and password of an inbox: the whole application, HTTP for the inboxes, SMTP for
  * the mail.
  */
 
-interface Inbox {
-  id: string;
-  address: string;
-  token: string;
-}
+type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
 
 const PLANS = JSON.stringify({
   unlimited: { maxMessagesPerInbox: 3, maxMessageBytes: 2_000_000 },
@@ -29,17 +27,24 @@ const keyOf = async (to: TestApp, body: object): Promise<{ id: string; key: stri
 };
 
 async function connected(to: TestApp = app): Promise<SmtpClient> {
-  const client = await smtpClient(to.smtp.port);
-  onTestFinished(() => client.close());
-  await client.play(['→ 220', 'EHLO app.test → 250']);
+  const client = await clientOfTest(to.smtp.port);
+  await client.play(hello);
   return client;
 }
 
 /** The reply to AUTH with that user name and password, on a connection of its own. */
-async function authReply(user: string, password: string, to: TestApp = app): Promise<string> {
+const authReply = async (user: string, password: string, to?: TestApp): Promise<string> =>
+  (await connected(to)).say(`AUTH PLAIN ${plainResponse(user, password)}`);
+
+/** A connection that is logged in for an inbox. */
+async function loggedIn({ id, token }: Inbox, to?: TestApp): Promise<SmtpClient> {
   const client = await connected(to);
-  return client.say(`AUTH PLAIN ${plainResponse(user, password)}`);
+  await client.play([`AUTH PLAIN ${plainResponse(id, token)} → 235 2.7.0`]);
+  return client;
 }
+
+/** As far as the data of a mail to anyone. */
+const sending = ['MAIL FROM:<app@example.org> → 250', 'RCPT TO:<anyone@example.org> → 250', 'DATA → 354'];
 
 /** Sends a mail; the reply to RCPT where that is an error, else the reply to the end of the data. */
 async function deliver(client: SmtpClient, recipient: string, subject = 'Hello'): Promise<string> {
@@ -53,11 +58,7 @@ async function deliver(client: SmtpClient, recipient: string, subject = 'Hello')
   return client.say(`Subject: ${subject}\r\n\r\nText\r\n.`);
 }
 
-interface Listed {
-  id: string;
-  subject: string;
-}
-const listed = async ({ id, token }: Inbox): Promise<Listed[]> =>
+const listed = async ({ id, token }: Inbox): Promise<{ id: string; subject: string }[]> =>
   (await app.api('GET', `/v1/inboxes/${id}/messages`, { as: token })).body.messages;
 
 describe('SMTP user name and password', () => {
@@ -72,7 +73,7 @@ describe('SMTP user name and password', () => {
     ],
     ['the same with an API key', ({ address }) => [address.toUpperCase().replace('@', '+App@'), TEST_KEY]],
   ])('%s capture all mail of the session', async (_name, credentials) => {
-    const inbox: Inbox = await app.createInbox();
+    const inbox = await app.createInbox();
     const client = await connected();
     const [user, password] = credentials(inbox);
     expect(await client.say(`AUTH PLAIN ${plainResponse(user, password)}`)).toMatch(/^235 2\.7\.0 /);
@@ -83,54 +84,47 @@ describe('SMTP user name and password', () => {
   });
 
   test('of a catch-all inbox: its address is a user name, another address of its domain is not', async () => {
-    const inbox: Inbox = await app.createInbox({ catchAll: true });
+    const inbox = await app.createInbox({ catchAll: true });
     const elsewhere = inbox.address.replace(/^[^@]+/, 'someone');
     for (const password of [inbox.token, TEST_KEY]) {
       expect(await authReply(inbox.address, password)).toMatch(/^235 /);
       expect(await authReply(inbox.id, password)).toMatch(/^235 /);
       expect(await authReply(elsewhere, password)).toMatch(/^535 /);
     }
-    const client = await connected();
-    await client.say(`AUTH PLAIN ${plainResponse(inbox.address, inbox.token)}`);
-    expect(await deliver(client, 'customer@shop.example')).toMatch(/^250 /);
+    expect(await deliver(await loggedIn(inbox), 'customer@shop.example')).toMatch(/^250 /);
     expect(await listed(inbox)).toHaveLength(1);
   });
 
   test('an API key of scope read is enough', async () => {
-    const inbox: Inbox = await app.createInbox();
+    const inbox = await app.createInbox();
     const { key } = await keyOf(app, { scope: 'read' });
     expect(await authReply(inbox.id, key)).toMatch(/^235 /);
   });
 
   test('two sessions at once go to their own inboxes, and one without a login by its recipients', async () => {
-    const inboxes: Inbox[] = [await app.createInbox(), await app.createInbox(), await app.createInbox()];
-    const [first, second, third] = inboxes;
-    const clients = await Promise.all(inboxes.map(() => connected()));
-    const [one, two, three] = clients;
-    if (!first || !second || !third || !one || !two || !three) throw new Error('no sessions');
-    await Promise.all([
-      one.say(`AUTH PLAIN ${plainResponse(first.id, first.token)}`),
-      two.say(`AUTH PLAIN ${plainResponse(second.id, second.token)}`),
-    ]);
+    const [first, second, third] = [
+      await app.createInbox(),
+      await app.createInbox(),
+      await app.createInbox(),
+    ];
+    const clients = await Promise.all([loggedIn(first), loggedIn(second), connected()]);
     const replies = await Promise.all(
       clients.map((client, n) => deliver(client, third.address, `mail ${n}`)),
     );
     expect(replies.filter((reply) => !reply.startsWith('250 '))).toEqual([]);
-    const subjects = await Promise.all(inboxes.map(async (one) => (await listed(one)).map((m) => m.subject)));
-    expect(subjects).toEqual([['mail 0'], ['mail 1'], ['mail 2']]);
+    const lists = await Promise.all([first, second, third].map(listed));
+    expect(lists).toMatchObject([0, 1, 2].map((n) => [{ subject: `mail ${n}` }]));
   });
 });
 
 describe('wrong credentials get 535, always with the same text', () => {
   test('whatever is wrong', async () => {
-    const inbox: Inbox = await app.createInbox();
-    const other: Inbox = await app.createInbox();
-    const signedUp = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } });
-    expect(signedUp.status).toBe(201);
-    const strangerKey: string = signedUp.body.key;
+    const inbox = await app.createInbox();
+    const other = await app.createInbox();
+    const strangerKey = await app.newAccount();
     const revoked = await keyOf(app, {});
     await app.api('DELETE', `/v1/keys/${revoked.id}`);
-    const deleted: Inbox = await app.createInbox();
+    const deleted = await app.createInbox();
     await app.api('DELETE', `/v1/inboxes/${deleted.id}`);
     const mistyped = `${inbox.token.slice(0, -1)}${inbox.token.endsWith('x') ? 'y' : 'x'}`;
     const wrong: [string, string][] = [
@@ -162,14 +156,12 @@ describe('wrong credentials get 535, always with the same text', () => {
   });
 
   test('five times at most on a connection; other connections are not held up', async () => {
-    const inbox: Inbox = await app.createInbox();
+    const inbox = await app.createInbox();
     const flood = await Promise.all(Array.from({ length: 20 }, () => connected()));
     for (const client of flood) {
       await client.send(`AUTH PLAIN ${plainResponse(inbox.id, 'guess')}\r\n`.repeat(200));
     }
-    const client = await connected();
-    expect(await client.say(`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)}`)).toMatch(/^235 /);
-    expect(await deliver(client, 'anyone@example.org')).toMatch(/^250 /);
+    expect(await deliver(await loggedIn(inbox), 'anyone@example.org')).toMatch(/^250 /);
     const replies = await Promise.all(flood.map((one) => one.closed()));
     expect(replies.map((text) => text.match(/535 5\.7\.8/g)?.length)).toEqual(Array(20).fill(5));
   });
@@ -177,9 +169,8 @@ describe('wrong credentials get 535, always with the same text', () => {
 
 describe('the inbox of a session', () => {
   test('that is full rejects RCPT with 452, and its explained wait shows the rejection under its own address', async () => {
-    const inbox: Inbox = await app.createInbox();
-    const client = await connected();
-    await client.say(`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)}`);
+    const inbox = await app.createInbox();
+    const client = await loggedIn(inbox);
     for (let n = 0; n < 3; n++) expect(await deliver(client, 'anyone@example.org')).toMatch(/^250 /);
     expect(await deliver(client, 'anyone@example.org')).toMatch(/^452 4\.2\.2 /);
     const match = { subject: 'the fourth' };
@@ -193,23 +184,17 @@ describe('the inbox of a session', () => {
   });
 
   test('that is deleted in mid-session refuses at RCPT', async () => {
-    const inbox: Inbox = await app.createInbox();
-    const client = await connected();
-    await client.say(`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)}`);
+    const inbox = await app.createInbox();
+    const client = await loggedIn(inbox);
     expect(await deliver(client, 'anyone@example.org')).toMatch(/^250 /);
     await app.api('DELETE', `/v1/inboxes/${inbox.id}`);
     expect(await deliver(client, 'anyone@example.org')).toMatch(/^550 5\.1\.1 /);
   });
 
   test('that is deleted between RCPT and the end of the data refuses then', async () => {
-    const inbox: Inbox = await app.createInbox();
-    const client = await connected();
-    await client.say(`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)}`);
-    await client.play([
-      'MAIL FROM:<app@example.org> → 250',
-      'RCPT TO:<anyone@example.org> → 250',
-      'DATA → 354',
-    ]);
+    const inbox = await app.createInbox();
+    const client = await loggedIn(inbox);
+    await client.play(sending);
     await app.api('DELETE', `/v1/inboxes/${inbox.id}`);
     expect(await client.say('Subject: late\r\n\r\nText\r\n.')).toMatch(/^550 5\.1\.1 /);
   });
@@ -217,18 +202,11 @@ describe('the inbox of a session', () => {
   test('that expires in mid-session refuses at RCPT and at the end of the data, and lets no one in', async () => {
     const clock = new FakeClock();
     const timed = await appOfTest({}, { clock });
-    const inbox: Inbox = await timed.createInbox({ ttlMinutes: 1 });
-    const [early, late] = [await connected(timed), await connected(timed)];
-    for (const client of [early, late]) {
-      expect(await client.say(`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)}`)).toMatch(/^235 /);
-    }
+    const inbox = await timed.createInbox({ ttlMinutes: 1 });
+    const [early, late] = [await loggedIn(inbox, timed), await loggedIn(inbox, timed)];
     // Two halves: a mail whose data pauses for a minute is ended for that.
     await clock.advance(31_000);
-    await early.play([
-      'MAIL FROM:<app@example.org> → 250',
-      'RCPT TO:<anyone@example.org> → 250',
-      'DATA → 354',
-    ]);
+    await early.play(sending);
     await clock.advance(30_000);
     expect(await early.say('Subject: late\r\n\r\nText\r\n.')).toMatch(/^550 5\.1\.1 /);
     expect(await deliver(late, 'anyone@example.org')).toMatch(/^550 5\.1\.1 /);
@@ -243,7 +221,7 @@ describe('a mail library with a user name and a password, and nothing else', () 
     const { host, port } = app.smtp;
     const mail = { from: 'a@shop.example', to: 'customer@example.com', subject: 'Node' };
     for (const by of ['options', 'URL']) {
-      const inbox: Inbox = await app.createInbox();
+      const inbox = await app.createInbox();
       const url = `smtp://${encodeURIComponent(inbox.address)}:${inbox.token}@${host}:${port}`;
       const options = { host, port, auth: { user: inbox.id, pass: inbox.token } };
       const transport = by === 'URL' ? createTransport(url) : createTransport(options);
@@ -259,5 +237,26 @@ describe('a mail library with a user name and a password, and nothing else', () 
     const transport = createTransport({ host, port, auth: { user: 'app', pass: 'password' } });
     await expect(transport.verify()).rejects.toMatchObject({ code: 'EAUTH', responseCode: 535 });
     transport.close();
+  });
+});
+
+describeOnEngines('a session with another server than created its inbox', (engine) => {
+  const { first, last } = useServers(engine, { MAYFLY_SMTP_AUTH: 'inbox' });
+
+  test('is captured, by either name, key and mechanism, until the inbox is deleted', async () => {
+    const inbox = await first().createInbox();
+    const base64 = (text: string): string => Buffer.from(text).toString('base64');
+    const logins = [
+      [`AUTH PLAIN ${plainResponse(inbox.id, inbox.token)} → 235 2.7.0`],
+      [`AUTH PLAIN ${plainResponse(inbox.address, TEST_KEY)} → 235 2.7.0`],
+      ['AUTH LOGIN → 334', `${base64(inbox.address)} → 334`, `${base64(inbox.token)} → 235 2.7.0`],
+    ];
+    for (const login of logins)
+      await (await connected(last())).play([...login, ...sending, 'Subject: x\r\n\r\nx\r\n. → 250']);
+    const { body } = await last().api('GET', `/v1/inboxes/${inbox.id}`, { as: inbox.token });
+    expect(body.messageCount).toBe(logins.length);
+    expect(await authReply(inbox.id, 'mft_wrong', last())).toMatch(/^535 5\.7\.8 /);
+    await first().api('DELETE', `/v1/inboxes/${inbox.id}`);
+    expect(await authReply(inbox.id, inbox.token, last())).toMatch(/^535 5\.7\.8 /);
   });
 });

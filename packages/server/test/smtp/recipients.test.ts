@@ -1,21 +1,10 @@
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { playSmtp, type Step } from '../support/smtp-script.ts';
-import { startSmtp } from './start-smtp.ts';
+import { hello, mailTo, useSmtp, withSender } from './start-smtp.ts';
 
-const smtp = await startSmtp();
-const withPostmaster = await startSmtp({ postmaster: 'log' });
-afterAll(async () => {
-  await smtp.stop();
-  await withPostmaster.stop();
-});
-beforeEach(() => {
-  for (const { receiver } of [smtp, withPostmaster]) {
-    receiver.mails.length = 0;
-    receiver.refusals.length = 0;
-  }
-});
+const smtp = useSmtp();
+const withPostmaster = useSmtp({ postmaster: 'log' });
 
-const withSender: Step[] = ['→ 220', 'EHLO client.test → 250', 'MAIL FROM:<s@example.com> → 250'];
 const rcpt = (address: string, reply: number | string | RegExp): Step => ({
   send: `RCPT TO:<${address}>`,
   expect: reply,
@@ -44,8 +33,7 @@ describe('RCPT decides', () => {
 
   test('by the declared size too', async () => {
     await playSmtp(smtp.port, [
-      '→ 220',
-      'EHLO client.test → 250',
+      ...hello,
       'MAIL FROM:<s@example.com> SIZE=2000 → 250',
       rcpt('small@mayfly.test', '552 5.3.4'),
       rcpt('a@mayfly.test', 250),
@@ -54,8 +42,7 @@ describe('RCPT decides', () => {
 
   test('with SMTPUTF8 for letters beyond ASCII', async () => {
     await playSmtp(smtp.port, [
-      '→ 220',
-      'EHLO client.test → 250',
+      ...hello,
       'MAIL FROM:<s@example.com> SMTPUTF8 → 250',
       rcpt('ünder@mayfly.test', '250 2.1.5'),
       { send: Buffer.from('RCPT TO:<\xfcnder@mayfly.test>\r\n', 'latin1'), expect: '501 5.1.3' },
@@ -88,12 +75,7 @@ describe('postmaster, where configured', () => {
   test.each(['postmaster', 'PostMaster', 'postmaster@mayfly.test', 'POSTMASTER@MAYFLY.TEST'])(
     'is accepted as %s, and kept nowhere',
     async (address) => {
-      await playSmtp(withPostmaster.port, [
-        ...withSender,
-        rcpt(address, '250 2.1.5'),
-        'DATA → 354',
-        'x\r\n. → 250 2.0.0',
-      ]);
+      await playSmtp(withPostmaster.port, [...hello, ...mailTo(address)]);
       expect(withPostmaster.receiver.mails).toEqual([]);
     },
   );
@@ -120,7 +102,11 @@ describe('a refusal is remembered with the reply that was given', () => {
       rcpt('down@mayfly.test', 451),
     ]);
     expect(smtp.receiver.refusals).toMatchObject([
-      { address: 'nobody@mayfly.test', reply: '550 5.1.1 No such inbox here', mailFrom: 's@example.com' },
+      {
+        address: 'nobody@mayfly.test',
+        reply: '550 5.1.1 No such inbox here',
+        mailFrom: 'sender@example.com',
+      },
       { address: 'full@mayfly.test', reply: '452 4.2.2 Inbox is full', helo: 'client.test' },
       {
         address: 'down@mayfly.test',

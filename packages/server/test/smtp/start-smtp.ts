@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { onTestFinished } from 'vitest';
+import { beforeEach, onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { type Config, parseConfig } from '../../src/config/config.ts';
 import { AppError } from '../../src/errors.ts';
@@ -14,6 +14,7 @@ import type { SmtpLimits } from '../../src/smtp/limits.ts';
 import { createSmtpServer } from '../../src/smtp/server.ts';
 import type { Certificate, KeyPair } from '../../src/smtp/tls.ts';
 import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import { ofTest, startedOnce } from '../support/started.ts';
 
 export interface TakenMail {
   envelope: MailEnvelope;
@@ -210,11 +211,25 @@ export async function startSmtp(
   };
 }
 
-/** A server that ends with the test. */
-export async function smtpOfTest(...args: Parameters<typeof startSmtp>): Promise<StartedSmtp> {
-  const smtp = await startSmtp(...args);
-  onTestFinished(() => smtp.stop());
+/** A server for the tests of a file or a `describe`, whose receiver is empty before each. */
+export function useSmtp(...args: Parameters<typeof startSmtp>): StartedSmtp {
+  const smtp = startedOnce(() => startSmtp(...args));
+  beforeEach(() => {
+    const { receiver, metrics } = smtp;
+    for (const kept of [receiver.mails, receiver.refusals, metrics.mails]) kept.length = 0;
+    receiver.beforeTake = async () => undefined;
+  });
   return smtp;
+}
+
+/** A server that ends with the test. */
+export const smtpOfTest = (...args: Parameters<typeof startSmtp>): Promise<StartedSmtp> =>
+  ofTest(startSmtp(...args));
+
+/** A server and a connection to it, which end with the test. */
+export async function connectedOfTest(...args: Parameters<typeof startSmtp>) {
+  const smtp = await smtpOfTest(...args);
+  return { smtp, client: await clientOfTest(smtp.port) };
 }
 
 /** A client whose connection ends with the test. */
@@ -230,10 +245,16 @@ export async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Greeting, EHLO, MAIL and RCPT: ready for DATA. */
-export const upToData = [
-  { expect: 220 },
-  'EHLO client.test → 250',
+/** Greeting and EHLO, then MAIL, then RCPT, and then ready for the message. */
+export const hello = ['→ 220', 'EHLO client.test → 250'];
+export const withSender = [...hello, 'MAIL FROM:<sender@example.com> → 250 2.1.0'];
+export const upToData = [...withSender, 'RCPT TO:<a@mayfly.test> → 250 2.1.5'];
+export const inData = [...upToData, 'DATA → 354'];
+
+/** A whole mail after EHLO. */
+export const mailTo = (...recipients: string[]): string[] => [
   'MAIL FROM:<sender@example.com> → 250 2.1.0',
-  'RCPT TO:<a@mayfly.test> → 250 2.1.5',
+  ...recipients.map((to) => `RCPT TO:<${to}> → 250 2.1.5`),
+  'DATA → 354',
+  'x\r\n. → 250 2.0.0',
 ];

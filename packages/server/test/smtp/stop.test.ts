@@ -1,34 +1,23 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
-import { clientOfTest, smtpOfTest, startSmtp, upToData } from './start-smtp.ts';
-
-const refusesConnections = (port: number) =>
-  new Promise<boolean>((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(false);
-    });
-    socket.once('error', () => resolve(true));
-  });
+import { isFree } from '../support/ports.ts';
+import { connectedOfTest, inData, smtpOfTest, startSmtp, upToData } from './start-smtp.ts';
 
 test('a stop sends 421 to idle clients and frees the port', async () => {
-  const smtp = await smtpOfTest();
-  const client = await clientOfTest(smtp.port);
+  const { smtp, client } = await connectedOfTest();
   await client.play(upToData);
   const stopped = smtp.stop();
   await client.play(['→ 421 4.3.2']);
   expect(await client.closed()).toBe('');
   await stopped;
-  expect(await refusesConnections(smtp.port)).toBe(true);
+  expect(await isFree(smtp.port)).toBe(true);
   expect(smtp.metrics.open).toBe(0);
 });
 
 test('a stop lets a mail that is coming in arrive and be stored', async () => {
-  const smtp = await smtpOfTest();
-  const client = await clientOfTest(smtp.port);
-  await client.play([...upToData, 'DATA → 354', { send: 'first half' }]);
+  const { smtp, client } = await connectedOfTest();
+  await client.play([...inData, { send: 'first half' }]);
   const stopped = smtp.stop(60_000);
   await client.play([{ send: 'second half\r\n.', expect: ['250 2.0.0', '421 4.3.2'] }]);
   expect(await client.closed()).toBe('');
@@ -37,10 +26,9 @@ test('a stop lets a mail that is coming in arrive and be stored', async () => {
 });
 
 test('a stop waits for a mail that is being stored', async () => {
-  const smtp = await smtpOfTest();
+  const { smtp, client } = await connectedOfTest();
   const storing = smtp.receiver.holdStoring();
-  const client = await clientOfTest(smtp.port);
-  await client.play([...upToData, 'DATA → 354', { send: 'x\r\n.' }]);
+  await client.play([...inData, { send: 'x\r\n.' }]);
   await storing.begun;
   const stopped = smtp.stop(60_000);
   storing.goOn();
@@ -50,9 +38,8 @@ test('a stop waits for a mail that is being stored', async () => {
 
 test('a stop cuts what is left at its deadline', async () => {
   const clock = new FakeClock();
-  const smtp = await smtpOfTest({}, clock);
-  const client = await clientOfTest(smtp.port);
-  await client.play([...upToData, 'DATA → 354', { send: 'never finished' }]);
+  const { smtp, client } = await connectedOfTest({}, clock);
+  await client.play([...inData, { send: 'never finished' }]);
   const stopped = smtp.stop(8_000);
   await clock.advance(8_000);
   await stopped;
@@ -61,11 +48,10 @@ test('a stop cuts what is left at its deadline', async () => {
 });
 
 test('a stop ends an incomplete handshake, and may be called twice', async () => {
-  const smtp = await smtpOfTest({ smtpsPort: 0 });
+  const { smtp, client } = await connectedOfTest({ smtpsPort: 0 });
   const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   socket.on('error', () => undefined);
   await new Promise((resolve) => socket.once('connect', resolve));
-  const client = await clientOfTest(smtp.port);
   await client.play(['→ 220']);
   await Promise.all([smtp.stop(), smtp.stop()]);
   await client.closed();

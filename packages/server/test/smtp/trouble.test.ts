@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
-import { startSmtp, upToData } from './start-smtp.ts';
+import { inData, mailTo, useSmtp, withSender } from './start-smtp.ts';
 
 let client: SmtpClient;
 const unhandled: unknown[] = [];
@@ -9,15 +9,9 @@ const note = (reason: unknown) => {
   unhandled.push(reason);
 };
 process.on('unhandledRejection', note);
-const smtp = await startSmtp();
-afterAll(async () => {
-  await smtp.stop();
-  process.off('unhandledRejection', note);
-});
+const smtp = useSmtp();
+afterAll(() => void process.off('unhandledRejection', note));
 beforeEach(async () => {
-  smtp.receiver.mails.length = 0;
-  smtp.metrics.mails.length = 0;
-  smtp.receiver.beforeTake = async () => undefined;
   client = await smtpClient(smtp.port);
 });
 afterEach(async () => {
@@ -43,10 +37,9 @@ describe('storing fails', () => {
     ['a failure that is not about mail', new AppError('quota_exceeded', 'quota'), '451 4.3.0'],
   ])('%s: the sender hears it and may go on', async (_name, error, reply) => {
     smtp.receiver.beforeTake = () => Promise.reject(error);
-    const mail = [...upToData.slice(2), 'DATA → 354'];
-    await client.play([...upToData.slice(0, 2), ...mail, { send: 'x\r\n.', expect: reply }]);
+    await client.play([...inData, `x\r\n. → ${reply}`]);
     smtp.receiver.beforeTake = async () => undefined;
-    await client.play([...mail, 'x\r\n. → 250']);
+    await client.play(mailTo('a@mayfly.test'));
     expect(smtp.receiver.mails).toHaveLength(1);
     const refusal = smtp.receiver.refusals.at(-1);
     expect(refusal?.reply).toMatch(new RegExp(`^${reply}`));
@@ -58,7 +51,7 @@ describe('a sender that disconnects', () => {
   test.each(['destroy', 'end', 'resetAndDestroy'] as const)(
     'by %s in the data leaves nothing',
     async (how) => {
-      await client.play([...upToData, 'DATA → 354', { send: 'half a mail\r\nQUIT' }]);
+      await client.play([...inData, { send: 'half a mail\r\nQUIT' }]);
       client.socket[how]();
       await expect.poll(results).toEqual(['failed']);
       expect(smtp.receiver.mails).toEqual([]);
@@ -67,7 +60,7 @@ describe('a sender that disconnects', () => {
 
   test('by a reset after the dot, while the mail is stored: it is stored', async () => {
     const storing = smtp.receiver.holdStoring();
-    await client.play([...upToData, 'DATA → 354', { send: 'x\r\n.' }]);
+    await client.play([...inData, { send: 'x\r\n.' }]);
     await storing.begun;
     client.socket.resetAndDestroy();
     await expect.poll(() => smtp.metrics.open).toBe(0);
@@ -77,13 +70,13 @@ describe('a sender that disconnects', () => {
   });
 
   test('while its recipient is looked up', async () => {
-    await client.play(upToData.slice(0, 3));
+    await client.play(withSender);
     await client.send('RCPT TO:<a@mayfly.test>\r\n');
     client.socket.resetAndDestroy();
   });
 });
 
 test('a QUIT inside the data is a line of the mail', async () => {
-  await client.play([...upToData, 'DATA → 354', 'QUIT\r\n. → 250', 'QUIT → 221']);
+  await client.play([...inData, 'QUIT\r\n. → 250', 'QUIT → 221']);
   expect(smtp.receiver.mails[0]?.bytes.toString()).toBe('QUIT\r\n');
 });

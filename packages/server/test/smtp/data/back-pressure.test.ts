@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { clientOfTest, smtpOfTest, turns, upToData } from '../start-smtp.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { clientOfTest, connectedOfTest, hello, inData, smtpOfTest, turns, upToData } from '../start-smtp.ts';
 
 /*
  * What one client may make the server keep: what is read ahead, what is written, what comes after the end.
  */
 
 test('all replies to what one segment brought are written at once, those of recipients too', async () => {
-  const smtp = await smtpOfTest();
-  const client = await clientOfTest(smtp.port);
-  await client.play(['→ 220', 'EHLO c → 250']);
+  const { client } = await connectedOfTest();
+  await client.play(hello);
   let writes = 0;
   client.socket.on('data', () => writes++);
   const recipients = ['a', 'nobody', 'b', 'inbox1']
@@ -24,8 +24,7 @@ test('all replies to what one segment brought are written at once, those of reci
 });
 
 test('a reply does not wait for the answer to a later command', async () => {
-  const smtp = await smtpOfTest();
-  const client = await clientOfTest(smtp.port);
+  const { smtp, client } = await connectedOfTest();
   const storing = smtp.receiver.holdStoring();
   await client.play([
     ...upToData,
@@ -37,10 +36,9 @@ test('a reply does not wait for the answer to a later command', async () => {
 });
 
 test('commands behind one that waits for its answer are not read ahead', async () => {
-  const smtp = await smtpOfTest();
-  const client = await clientOfTest(smtp.port);
+  const { smtp, client } = await connectedOfTest();
   const storing = smtp.receiver.holdStoring();
-  await client.play([...upToData, 'DATA → 354', { send: 'x\r\n.' }]);
+  await client.play([...inData, { send: 'x\r\n.' }]);
   await storing.begun;
   const flood = Buffer.from('NOOP\r\n'.repeat(10_000));
   for (let i = 0; i < 1000; i++) client.socket.write(flood);
@@ -54,4 +52,29 @@ test('commands behind one that waits for its answer are not read ahead', async (
   expect(taken).toBeLessThan(20_000_000);
   storing.goOn();
   await client.play([{ expect: [250, ...Array.from({ length: 1000 }, () => '250 2.0.0 OK'), '421 4.7.0'] }]);
+});
+
+test('many large mails at once share a bounded memory, and a sender that we keep waiting is neither slow nor idle', async () => {
+  const MIB = 1024 * 1024;
+  const SENDERS = 12;
+  const mail = `${'x'.repeat(998)}\r\n`.repeat(Math.ceil(MIB / 1000));
+  const clock = new FakeClock();
+  // Twelve senders of a mebibyte each before a budget of three.
+  const smtp = await smtpOfTest({ maxMessageBytes: 2 * MIB, inFlightBytes: 3 * MIB }, clock);
+  const release: (() => void)[] = [];
+  let open = false;
+  // The first mails are long in storing, so their bytes stay in flight and the others have to wait.
+  smtp.receiver.beforeTake = () => new Promise((done) => (open ? done() : release.push(done)));
+  const clients = await Promise.all(Array.from({ length: SENDERS }, () => clientOfTest(smtp.port)));
+  for (const client of clients) await client.play(inData);
+  const answers = clients.map((client) => client.play([{ send: Buffer.from(`${mail}.\r\n`), expect: 250 }]));
+  await expect.poll(() => release.length).toBeGreaterThan(0);
+  // Until nothing moves any more: fewer mails are in storing than were sent.
+  await turns(200);
+  expect(release.length).toBeLessThan(SENDERS);
+  await clock.advance(20 * 60_000);
+  open = true;
+  for (const resolve of release) resolve();
+  await Promise.all(answers);
+  expect(smtp.receiver.mails.map(({ bytes }) => bytes.length)).toEqual(Array(SENDERS).fill(mail.length));
 });

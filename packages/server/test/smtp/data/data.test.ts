@@ -1,21 +1,12 @@
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { playSmtp, type Step, smtpClient } from '../../support/smtp-script.ts';
-import { startSmtp, upToData } from '../start-smtp.ts';
+import { describe, expect, test } from 'vitest';
+import { playSmtp, smtpClient } from '../../support/smtp-script.ts';
+import { hello, inData, useSmtp, withSender } from '../start-smtp.ts';
 
 const LIMIT = 100_000;
-const smtp = await startSmtp({ maxMessageBytes: LIMIT, limits: { maxDrainedBytes: 10 * LIMIT } });
-const normalising = await startSmtp({ smtpBareLineEndings: 'normalise' });
-afterAll(async () => {
-  await smtp.stop();
-  await normalising.stop();
-});
-beforeEach(() => {
-  smtp.receiver.mails.length = 0;
-  normalising.receiver.mails.length = 0;
-});
+const smtp = useSmtp({ maxMessageBytes: LIMIT, limits: { maxDrainedBytes: 10 * LIMIT } });
+const normalising = useSmtp({ smtpBareLineEndings: 'normalise' });
 
-const inStep: Step = 'NOOP → 250 2.0.0';
-const toSmall: Step[] = [...upToData.slice(0, 3), 'RCPT TO:<small@mayfly.test> → 250'];
+const inStep = 'NOOP → 250 2.0.0';
 
 describe('the size of a mail', () => {
   test.each([
@@ -26,8 +17,7 @@ describe('the size of a mail', () => {
     const body = Buffer.alloc(bytes, 'x');
     body.write('\r\n', bytes - 2);
     await playSmtp(smtp.port, [
-      ...upToData,
-      'DATA → 354',
+      ...inData,
       { send: Buffer.concat([body, Buffer.from('.\r\n')]), expect: reply },
       inStep,
     ]);
@@ -38,7 +28,7 @@ describe('the size of a mail', () => {
 
   test('counts the bytes received: a smaller SIZE parameter changes nothing', async () => {
     await playSmtp(smtp.port, [
-      ...upToData.slice(0, 2),
+      ...hello,
       'MAIL FROM:<s@example.com> SIZE=10 → 250',
       'RCPT TO:<a@mayfly.test> → 250',
       'DATA → 354',
@@ -49,10 +39,12 @@ describe('the size of a mail', () => {
 
   test('is limited by the inbox that allows the most', async () => {
     await playSmtp(smtp.port, [
-      ...toSmall,
+      ...withSender,
+      'RCPT TO:<small@mayfly.test> → 250',
       'DATA → 354',
       `${'x'.repeat(2000)}\r\n. → 552 5.3.4`,
-      ...toSmall.slice(2),
+      ...withSender.slice(2),
+      'RCPT TO:<small@mayfly.test> → 250',
       'RCPT TO:<a@mayfly.test> → 250',
       'DATA → 354',
       `${'x'.repeat(2000)}\r\n. → 250`,
@@ -61,7 +53,7 @@ describe('the size of a mail', () => {
 
   test('that never ends is refused while it comes, and the connection closed', async () => {
     const client = await smtpClient(smtp.port);
-    await client.play([...upToData, 'DATA → 354']);
+    await client.play(inData);
     client.socket.write(Buffer.alloc(11 * LIMIT, 'x'));
     expect(await client.reply()).toMatch(/^552 5\.3\.4/);
     expect(await client.closed()).toBe('');
@@ -76,8 +68,7 @@ describe('a bare CR or LF', () => {
     ['LF after 100,000 octets', `${`${'x'.repeat(78)}\r\n`.repeat(1200)}\nend\r\n`],
   ])('is refused, and the session stays in step: %s', async (_name, body) => {
     await playSmtp(smtp.port, [
-      ...upToData,
-      'DATA → 354',
+      ...inData,
       { send: Buffer.from(`${body}.\r\n`), expect: '550 5.6.11' },
       inStep,
     ]);
@@ -88,7 +79,7 @@ describe('a bare CR or LF', () => {
   test('becomes a CRLF where so configured', async () => {
     // A sender that ends lines by LF stuffs the dots after it.
     const sent = Buffer.from('start\n..\ny\r\r\n\n..x\r\n.\r\n');
-    await playSmtp(normalising.port, [...upToData, 'DATA → 354', { send: sent, expect: 250 }, inStep]);
+    await playSmtp(normalising.port, [...inData, { send: sent, expect: 250 }, inStep]);
     expect(normalising.receiver.mails[0]?.bytes.toString()).toBe('start\r\n.\r\ny\r\n\r\n\r\n.x\r\n');
   });
 });

@@ -1,6 +1,6 @@
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
-import { startSmtp, upToData } from '../start-smtp.ts';
+import { describe, expect, test } from 'vitest';
+import { smtpClient } from '../../support/smtp-script.ts';
+import { inData, turns, useSmtp } from '../start-smtp.ts';
 
 /** What looks like the end of the data to some servers, and is not (RFC 5321 section 4.1.1.4). */
 const FALSE_ENDS = [
@@ -10,16 +10,8 @@ const FALSE_ENDS = [
 
 const LIMIT = 50_000;
 const limits = { maxMessageBytes: LIMIT };
-const smtp = await startSmtp(limits);
-const normalising = await startSmtp({ ...limits, smtpBareLineEndings: 'normalise' });
-afterAll(async () => {
-  await smtp.stop();
-  await normalising.stop();
-});
-beforeEach(() => {
-  smtp.receiver.mails.length = 0;
-  normalising.receiver.mails.length = 0;
-});
+const smtp = useSmtp(limits);
+const normalising = useSmtp({ ...limits, smtpBareLineEndings: 'normalise' });
 
 const SMUGGLED =
   'NOOP\r\nMAIL FROM:<evil@example.com>\r\nRCPT TO:<b@mayfly.test>\r\nDATA\r\nSubject: smuggled\r\n\r\nboo\r\n';
@@ -32,20 +24,15 @@ const PLACES: [string, string, '552' | undefined][] = [
   ['in what is thrown away of a mail too large', `${filler.repeat(600)}text`, '552'],
 ];
 
-async function send(client: SmtpClient, bytes: Buffer, byteByByte: boolean): Promise<void> {
-  if (!byteByByte) return client.send(bytes);
-  for (const byte of bytes) {
-    await client.send(Buffer.from([byte]));
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
 /** Sends a mail with a false end in it, and a NOOP after its true end; answers all replies to these. */
 async function replies(port: number, before: string, end: string, byteByByte: boolean): Promise<string[]> {
   const client = await smtpClient(port);
-  await client.play([...upToData, 'DATA → 354']);
+  await client.play(inData);
   await client.send(before);
-  await send(client, Buffer.from(end, 'latin1'), byteByByte);
+  for (const piece of byteByByte ? end : [end]) {
+    await client.send(piece);
+    await turns(1);
+  }
   await client.send(`${SMUGGLED}\r\n.\r\nNOOP\r\nQUIT\r\n`);
   return (await client.closed()).trimEnd().split('\r\n');
 }

@@ -7,7 +7,7 @@ import { parseCidrs } from '../../../src/text/networks.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
-import { clientOfTest, type StartedSmtp, smtpOfTest, turns, upToData } from '../start-smtp.ts';
+import { clientOfTest, hello, inData, type StartedSmtp, smtpOfTest, turns } from '../start-smtp.ts';
 
 /*
  * Handshakes that fail, by STARTTLS and on the TLS port: each is reported once, with the client's address and
@@ -32,7 +32,7 @@ async function reported() {
 /** A connection that the server has told to begin a handshake. */
 async function readyForTls(): Promise<SmtpClient> {
   const client = await clientOfTest(smtp.port);
-  await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
+  await client.play([...hello, 'STARTTLS → 220']);
   return client;
 }
 
@@ -67,13 +67,11 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
   test.each(ways)('for %s', async (_name, fail, reason) => {
     await start();
     fail(await socketForTls());
-    const helo = by === 'STARTTLS' ? 'c' : '';
+    const helo = by === 'STARTTLS' ? 'client.test' : '';
     expect(await reported()).toEqual([
       {
-        at: expect.any(Number),
-        address: '',
-        mailFrom: '',
-        ...{ remoteAddress: '127.0.0.1', helo, reply: expect.stringMatching(reason) },
+        ...{ at: expect.any(Number), address: '', mailFrom: '', remoteAddress: '127.0.0.1', helo },
+        reply: expect.stringMatching(reason),
       },
     ]);
   });
@@ -121,7 +119,7 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     if (by === 'STARTTLS') await client.startTls(trust);
     else await client.play(['→ 220']);
     // An idle client would give way.
-    await client.play([...upToData.slice(1), 'DATA → 354']);
+    await client.play([...inData.slice(1)]);
     await expect(smtpClient(smtp.tlsPort ?? 0, { tls: trust })).rejects.toThrow('disconnected');
     await client.play(['x\r\n. → 250']);
     client.close();

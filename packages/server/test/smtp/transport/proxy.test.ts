@@ -5,19 +5,17 @@ import { isInside, parseCidrs } from '../../../src/text/networks.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { playSmtp, SmtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
-import { clientOfTest, type StartedSmtp, smtpOfTest } from '../start-smtp.ts';
+import { clientOfTest, connectedOfTest, mailTo, type StartedSmtp, smtpOfTest } from '../start-smtp.ts';
 import { FROM_IPV4, proxyHeader } from './proxy-header.ts';
 
 let smtp: StartedSmtp;
 let client: SmtpClient;
 
-const mail = [
-  'EHLO c → 250',
-  'MAIL FROM:<s@example.com> → 250',
-  'RCPT TO:<a@mayfly.test> → 250',
-  'DATA → 354',
-  'x\r\n. → 250',
-];
+const mail = ['EHLO c → 250', ...mailTo('a@mayfly.test')];
+
+async function begin(network = '127.0.0.1/32', clock?: FakeClock): Promise<void> {
+  ({ smtp, client } = await connectedOfTest({ smtpProxyFrom: parseCidrs(network) }, clock));
+}
 
 const V1 = Buffer.from('PROXY TCP6 2001:db8::7 2001:db8::1 40000 25\r\n');
 const V2 = proxyHeader(FROM_IPV4);
@@ -29,8 +27,7 @@ test.each([
   ['version 2', V2, '198.51.100.7'],
   ['version 2 of the load balancer itself', proxyHeader({ command: 0, protocol: 0 }), '127.0.0.1'],
 ])('a PROXY header of a trusted network tells the client’s address: %s', async (_name, header, address) => {
-  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('10.0.0.0/8, 127.0.0.0/24') });
-  client = await clientOfTest(smtp.port);
+  await begin('10.0.0.0/8, 127.0.0.0/24');
   await client.play([{ send: header, expect: 220 }, ...mail]);
   expect(smtp.receiver.mails[0]?.envelope.remoteAddress).toBe(address);
 });
@@ -53,16 +50,14 @@ test.each([
   ['version 2', V2],
   ['version 2 with commands', Buffer.concat([V2, Buffer.from('EHLO c\r\n')])],
 ])('a header from anywhere else is an error that ends the session: %s', async (_name, send) => {
-  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('10.0.0.0/8') });
-  client = await clientOfTest(smtp.port);
+  await begin('10.0.0.0/8');
   await client.play(['→ 220', { send }]);
   expect(await client.reply()).toMatch(/^500 5\.5\.1 PROXY is not allowed/);
   expect(await client.closed()).toBe('');
 });
 
 test('a header may come in pieces', async () => {
-  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32') });
-  client = await clientOfTest(smtp.port);
+  await begin();
   await client.send(V2.subarray(0, 20));
   // By the time that another one is greeted the server has read this piece.
   await playSmtp(smtp.port, [{ send: V2, expect: 220 }]);
@@ -71,8 +66,7 @@ test('a header may come in pieces', async () => {
 });
 
 test('all may come at once, and the end with it: a script through a load balancer gets its replies', async () => {
-  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32') });
-  client = await clientOfTest(smtp.port);
+  await begin();
   client.socket.end(
     Buffer.concat([
       proxyHeader(FROM_IPV4),
@@ -83,8 +77,7 @@ test('all may come at once, and the end with it: a script through a load balance
 });
 
 test('a header of version 2 from anywhere else ends the session also when it comes byte by byte', async () => {
-  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('10.0.0.0/8') });
-  client = await clientOfTest(smtp.port);
+  await begin('10.0.0.0/8');
   await client.play(['→ 220']);
   for (const byte of proxyHeader(FROM_IPV4)) await client.send(Uint8Array.of(byte));
   expect(await client.closed()).not.toMatch(/^250/m);
@@ -97,14 +90,13 @@ test.each([
   ['a malformed one of version 2', proxyHeader({ ...FROM_IPV4, version: 3 })],
   ['one of version 2 that is too long', proxyHeader({ ...FROM_IPV4, more: Buffer.alloc(60_000) })],
 ])('a trusted peer that sends %s is not served', async (_what, bytes) => {
-  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32') });
-  client = await clientOfTest(smtp.port);
+  await begin();
   await client.send(Buffer.concat([bytes, Buffer.from('\r\nEHLO c\r\n')]));
   expect(await client.closed()).not.toContain('220');
 });
 
 test('a client that disconnects before its header is complete leaves nothing open', async () => {
-  smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32') });
+  await begin();
   for (const go of ['end', 'resetAndDestroy'] as const) {
     client = await clientOfTest(smtp.port);
     await client.send(proxyHeader(FROM_IPV4).subarray(0, 20));
@@ -121,8 +113,7 @@ test.each([
   'a PROXY header that does not come whole ends the connection, by the clock of the server: %s',
   async (_name, beginning) => {
     const clock = new FakeClock();
-    smtp = await smtpOfTest({ smtpProxyFrom: parseCidrs('127.0.0.1/32') }, clock);
-    client = await clientOfTest(smtp.port);
+    await begin(undefined, clock);
     await client.send(beginning);
     // By the time that another one is greeted the server has read this piece.
     await playSmtp(smtp.port, ['PROXY UNKNOWN → 220']);

@@ -2,9 +2,18 @@ import { connect } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
-import type { SmtpClient } from '../../support/smtp-script.ts';
+import type { SmtpClient, Step } from '../../support/smtp-script.ts';
 import { ANY_CERTIFICATE, trustedCertificate } from '../../support/tls/certificates.ts';
-import { clientOfTest, type StartedSmtp, smtpOfTest } from '../start-smtp.ts';
+import {
+  clientOfTest,
+  connectedOfTest,
+  hello,
+  mailTo,
+  type SmtpTestOptions,
+  type StartedSmtp,
+  smtpOfTest,
+  withSender,
+} from '../start-smtp.ts';
 
 const certificate = trustedCertificate();
 const WITHOUT_STARTTLS = /^(?!.*STARTTLS)250-/s;
@@ -12,15 +21,15 @@ const WITHOUT_STARTTLS = /^(?!.*STARTTLS)250-/s;
 /** For tests about the certificate that the server makes for itself. */
 const GENERATED = { tls: null, smtpStarttls: 'self-signed' } as const;
 
-let smtp: StartedSmtp | undefined;
-let client: SmtpClient | undefined;
+const starting: Step[] = [...hello, 'STARTTLS → 220'];
 
-async function begin(options: Parameters<typeof smtpOfTest>[0] = {}): Promise<SmtpClient> {
-  smtp = await smtpOfTest({ tls: certificate.tls, ...options });
-  client = await clientOfTest(smtp.port);
-  await client.play(['→ 220', { send: 'EHLO before.test', expect: /STARTTLS/ }]);
-  return client;
+let smtp: StartedSmtp;
+let client: SmtpClient;
+
+async function begin(options: SmtpTestOptions = {}, clock?: FakeClock): Promise<void> {
+  ({ smtp, client } = await connectedOfTest({ tls: certificate.tls, ...options }, clock));
 }
+const peerCertificate = () => (client.socket as TLSSocket).getPeerCertificate();
 
 describe('STARTTLS is offered', () => {
   test.each([
@@ -31,8 +40,7 @@ describe('STARTTLS is offered', () => {
     ['off', false, false],
     ['off', true, false],
   ] as const)('by `%s`, with a certificate configured: %s, offered: %s', async (startTls, given, offered) => {
-    smtp = await smtpOfTest({ smtpStarttls: startTls, tls: given ? certificate.tls : null });
-    client = await clientOfTest(smtp.port);
+    await begin({ smtpStarttls: startTls, ...(!given && { tls: null }) });
     await client.play([
       '→ 220',
       { send: 'EHLO c', expect: offered ? /STARTTLS/ : WITHOUT_STARTTLS },
@@ -41,28 +49,24 @@ describe('STARTTLS is offered', () => {
   });
 
   test('not on the TLS port, and not because the TLS port has generated a certificate', async () => {
-    smtp = await smtpOfTest({ smtpsPort: 0 });
-    client = await clientOfTest(smtp.port);
+    await begin({ smtpsPort: 0, tls: null });
     await client.play(['→ 220', { send: 'EHLO c', expect: WITHOUT_STARTTLS }]);
   });
 });
 
 describe('STARTTLS', () => {
   test('encrypts the session, which starts anew', async () => {
-    const client = await begin();
-    await client.play(['MAIL FROM:<plain@example.com> → 250', 'STARTTLS → 220']);
+    await begin();
+    await client.play([...withSender, 'STARTTLS → 220']);
     await client.startTls(ANY_CERTIFICATE);
     await client.play([
       'MAIL FROM:<s@example.com> → 503 5.5.1',
       { send: 'EHLO after.test', expect: WITHOUT_STARTTLS },
       'RCPT TO:<a@mayfly.test> → 503 5.5.1',
-      'MAIL FROM:<s@example.com> → 250',
-      'RCPT TO:<a@mayfly.test> → 250',
-      'DATA → 354',
-      'x\r\n. → 250',
+      ...mailTo('a@mayfly.test'),
       'STARTTLS → 503 5.5.1',
     ]);
-    expect(smtp?.receiver.mails[0]?.envelope).toMatchObject({ tls: true, helo: 'after.test' });
+    expect(smtp.receiver.mails[0]?.envelope).toMatchObject({ tls: true, helo: 'after.test' });
   });
 
   test.each([
@@ -71,8 +75,8 @@ describe('STARTTLS', () => {
     'NOO',
     `${'NOOP\r\n'.repeat(500)}`,
   ])('throws away what was sent in plaintext behind it: %j', async (injected) => {
-    const client = await begin();
-    await client.play([{ send: Buffer.from(`STARTTLS\r\n${injected}`), expect: 220 }]);
+    await begin();
+    await client.play([...hello, { send: Buffer.from(`STARTTLS\r\n${injected}`), expect: 220 }]);
     await client.startTls(ANY_CERTIFICATE);
     // The first reply inside is the one to the first command inside.
     await client.play([
@@ -82,15 +86,14 @@ describe('STARTTLS', () => {
   });
 
   test('takes no argument', async () => {
-    const client = await begin();
-    await client.play(['STARTTLS now → 501', 'NOOP → 250']);
+    await begin();
+    await client.play([...hello, 'STARTTLS now → 501', 'NOOP → 250']);
   });
 
   test('that is done in time is not ended later', async () => {
     const clock = new FakeClock();
-    smtp = await smtpOfTest({ tls: certificate.tls }, clock);
-    client = await clientOfTest(smtp.port);
-    await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
+    await begin({}, clock);
+    await client.play(starting);
     await client.startTls(ANY_CERTIFICATE);
     await client.play(['EHLO c → 250']);
     await clock.advance(60_000);
@@ -99,42 +102,32 @@ describe('STARTTLS', () => {
 
   test('shows the certificate that was given', async () => {
     const { tls, trust } = trustedCertificate('mx.given.test');
-    const client = await begin({ tls });
-    await client.play(['STARTTLS → 220']);
+    await begin({ tls });
+    await client.play(starting);
     await client.startTls(trust);
-    expect((client.socket as TLSSocket).getPeerCertificate().subject.CN).toBe('mx.given.test');
+    expect(peerCertificate().subject.CN).toBe('mx.given.test');
   });
 
-  test('shows a certificate of its own name where none was given', async () => {
-    const client = await begin(GENERATED);
-    await client.play(['STARTTLS → 220']);
-    await client.startTls(ANY_CERTIFICATE);
-    const certificate = (client.socket as TLSSocket).getPeerCertificate();
-    expect(certificate.subjectaltname).toBe('DNS:mx.mayfly.test');
-    expect(Date.parse(certificate.valid_from)).toBeLessThan(Date.now());
-    expect(Date.parse(certificate.valid_to)).toBeGreaterThan(Date.now());
-  });
-
-  test('shows all clients the same one', async () => {
-    smtp = await smtpOfTest({ smtpStarttls: 'self-signed' });
-    const { port } = smtp;
-    const shown = await Promise.all(
-      Array.from({ length: 5 }, async () => {
-        const one = await clientOfTest(port);
-        await one.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
-        await one.startTls(ANY_CERTIFICATE);
-        const { fingerprint256 } = (one.socket as TLSSocket).getPeerCertificate();
-        one.close();
-        return fingerprint256;
-      }),
-    );
-    expect(new Set(shown).size).toBe(1);
+  test('shows all clients one certificate of its own name where none was given', async () => {
+    await begin(GENERATED);
+    const shown = new Set<string>();
+    for (let clients = 0; clients < 5; clients++) {
+      client = await clientOfTest(smtp.port);
+      await client.play(starting);
+      await client.startTls(ANY_CERTIFICATE);
+      const { subjectaltname, valid_from, valid_to, fingerprint256 } = peerCertificate();
+      expect(subjectaltname).toBe('DNS:mx.mayfly.test');
+      expect(Date.parse(valid_from)).toBeLessThan(Date.now());
+      expect(Date.parse(valid_to)).toBeGreaterThan(Date.now());
+      shown.add(fingerprint256);
+    }
+    expect(shown.size).toBe(1);
   });
 
   test('does not hold up a stop', async () => {
-    const client = await begin(GENERATED);
-    await client.play(['STARTTLS → 220']);
-    await smtp?.stop();
+    await begin(GENERATED);
+    await client.play(starting);
+    await smtp.stop();
     expect(await client.closed()).toBe('');
   });
 });
@@ -142,12 +135,12 @@ describe('STARTTLS', () => {
 describe('a certificate that is replaced', () => {
   test('is used for new connections of both ports; one that cannot be used changes neither', async () => {
     const [first, second] = [trustedCertificate(), trustedCertificate()];
-    smtp = await smtpOfTest({ tls: first.tls, smtpsPort: 0 });
+    const smtp = await smtpOfTest({ tls: first.tls, smtpsPort: 0 });
     const { port, tlsPort, certificate: used } = smtp;
     const broken = { ...second.tls, key: first.tls.key };
     const trusts = async (trust: typeof first.trust) => {
       client = await clientOfTest(port);
-      await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
+      await client.play(starting);
       await client.startTls(trust);
       client.close();
       client = await clientOfTest(tlsPort ?? 0, { tls: trust });
@@ -167,14 +160,7 @@ describe('the TLS port', () => {
   test('speaks TLS from the first byte and offers no STARTTLS', async () => {
     smtp = await smtpOfTest({ smtpsPort: 0 });
     client = await clientOfTest(smtp.tlsPort ?? 0, { tls: ANY_CERTIFICATE });
-    await client.play([
-      '→ 220',
-      { send: 'EHLO c', expect: WITHOUT_STARTTLS },
-      'MAIL FROM:<s@example.com> → 250',
-      'RCPT TO:<a@mayfly.test> → 250',
-      'DATA → 354',
-      'x\r\n. → 250',
-    ]);
+    await client.play(['→ 220', { send: 'EHLO c', expect: WITHOUT_STARTTLS }, ...mailTo('a@mayfly.test')]);
     expect(smtp.receiver.mails[0]?.envelope.tls).toBe(true);
   });
 
@@ -189,6 +175,6 @@ describe('the TLS port', () => {
       socket.resetAndDestroy();
       await smtp.stop();
     }
-    await expect.poll(() => smtp?.metrics.open).toBe(0);
+    await expect.poll(() => smtp.metrics.open).toBe(0);
   });
 });
