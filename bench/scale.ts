@@ -1,11 +1,21 @@
-import { writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { untilIdle } from './support/child.ts';
 import { fillDatabase } from './support/fill.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
+import { realisticMail } from './support/mails.ts';
 import { type Inbox, type Mayfly, startMayfly, withMayfly } from './support/mayfly.ts';
-import { compared, type Row, skipped } from './support/rows.ts';
+import { alone, compared, type Row, skipped } from './support/rows.ts';
 import { onTheWire, SmtpClient } from './support/smtp-client.ts';
+import { median } from './support/stats.ts';
 import { NO_WRK, wrk, wrkProgram } from './support/wrk.ts';
+import { latencies } from './wait.ts';
+
+const MAYFLY = fileURLToPath(new URL('../packages/server/bin/mayfly.js', import.meta.url));
 
 const ROUNDS = 5;
 const SECONDS = 2;
@@ -18,6 +28,11 @@ const SMALL = { inboxes: 500, each: 20 };
 /** Ten million messages; some 6 GB while it runs. */
 const LARGE = { inboxes: 10_000, each: 1000 };
 const BUDGET = { atMost: 1.3 };
+/** A request of a search ends after a second (docs/reading.md). */
+const SEARCH_BUDGET = { atMost: 1_500 };
+/** Five sweeps. */
+const IDLE_MS = 10_000;
+const MIB = 1024 * 1024;
 
 /**
  * Times that differ from request to request, so that no answer is a kept one: before all messages, and
@@ -30,45 +45,118 @@ type Kind = keyof typeof SINCE;
 export interface Filled {
   mayfly: Mayfly;
   inboxes: Inbox[];
+  /** Starts a server on the same data. */
+  start(): Promise<Mayfly>;
 }
 
-/** List and poll with ten million stored messages against ten thousand, in inboxes drawn at random. */
+/** What a server with ten million stored messages does, against one with ten thousand. */
 export async function scale(): Promise<Row[]> {
   if (wrkProgram === undefined) return [skipped('list and poll at 10 million messages', NO_WRK)];
   const folder = makeFolder();
-  const servers: Mayfly[] = [];
+  const all: Filled[] = [];
   try {
     const small = await filled(join(folder, 'small'), SMALL);
-    servers.push(small.mayfly);
+    all.push(small);
     const large = await filled(join(folder, 'large'), LARGE);
-    servers.push(large.mayfly);
+    all.push(large);
+    const what = 'at 10 million stored';
     return [
-      await against(
-        'list 20 messages at 10 million stored; baseline at 10 thousand',
-        'list',
-        large,
-        small,
-        folder,
-      ),
-      await against(
-        'poll without news at 10 million stored; baseline at 10 thousand',
-        'poll',
-        large,
-        small,
-        folder,
+      ...(await rowsOf(what, large, small, folder)),
+      compared(
+        `backup of a running server ${what}`,
+        'MiB/s',
+        [{ ours: await backUp(large), baseline: await backUp(small) }],
+        { atLeast: 0.5 },
       ),
     ];
   } finally {
-    for (const server of servers) await server.stop();
+    for (const { mayfly } of all) await mayfly.stop();
     removeFolder(folder);
   }
+}
+
+/** @param what says how many messages `large` has */
+export async function rowsOf(what: string, large: Filled, small: Filled, folder: string): Promise<Row[]> {
+  const versus = `${what}; baseline at 10 thousand`;
+  const mail = onTheWire(await realisticMail());
+  const rounds = async (measure: (server: Filled) => Promise<number>) => {
+    const pairs: { ours: number; baseline: number }[] = [];
+    while (pairs.length < ROUNDS) pairs.push({ baseline: await measure(small), ours: await measure(large) });
+    return pairs;
+  };
+  const waits = await rounds(async ({ mayfly }) => median(await latencies(mayfly, mail)));
+  const searches = await rounds(({ mayfly }) => search(mayfly));
+  return [
+    await against(`list 20 messages ${versus}`, 'list', large, small, folder),
+    await against(`poll without news ${versus}`, 'poll', large, small, folder),
+    compared(`250 to seen by a held wait ${versus}`, 'ms', waits, BUDGET),
+    alone(
+      `search in vain over all inboxes ${what}, one request`,
+      'ms',
+      searches.map(({ ours }) => ours),
+      SEARCH_BUDGET,
+    ),
+    compared(`start ${versus}`, 'ms', await rounds(restart), BUDGET),
+    compared(`CPU of a second without requests ${versus}`, 'ms', [
+      { ours: await idleCpu(large), baseline: await idleCpu(small) },
+    ]),
+    alone(`CPU to delete a message ${what}, in inboxes of 1,000`, 'ms', [await deletion(large)]),
+  ];
+}
+
+async function search({ get }: Mayfly): Promise<number> {
+  const begun = performance.now();
+  await get('/v1/messages?q=nowhere-to-be-found');
+  return performance.now() - begun;
+}
+
+/** @returns milliseconds until it is ready again */
+async function restart(server: Filled): Promise<number> {
+  await server.mayfly.stop();
+  const begun = performance.now();
+  server.mayfly = await server.start();
+  return performance.now() - begun;
+}
+
+async function idleCpu({ mayfly }: Filled): Promise<number> {
+  await untilIdle(mayfly);
+  const before = mayfly.cpuSeconds();
+  await sleep(IDLE_MS);
+  return ((mayfly.cpuSeconds() - before) * 1e6) / IDLE_MS;
+}
+
+async function deletion({ mayfly, inboxes }: Filled): Promise<number> {
+  const chosen = [...new Map(inboxes.map((inbox) => [inbox.id, inbox])).values()].slice(0, 50);
+  let messages = 0;
+  for (const inbox of chosen) messages += await mayfly.countMessages(inbox);
+  const before = mayfly.cpuSeconds();
+  for (const { id } of chosen) {
+    const headers = { authorization: `Bearer ${mayfly.key}` };
+    const { ok } = await fetch(`${mayfly.url}/v1/inboxes/${id}`, { method: 'DELETE', headers });
+    if (!ok) throw new Error(`the inbox ${id} could not be deleted`);
+  }
+  // The next sweep deletes the rows.
+  await sleep(IDLE_MS);
+  await untilIdle(mayfly);
+  return ((mayfly.cpuSeconds() - before) * 1000) / messages;
+}
+
+/** @returns MiB a second */
+async function backUp({ mayfly: { dataDir } }: Filled): Promise<number> {
+  const target = join(dataDir, 'backup.db');
+  const begun = performance.now();
+  await promisify(execFile)(MAYFLY, ['backup', target], {
+    env: { PATH: process.env.PATH ?? '', MAYFLY_DATA_DIR: dataDir },
+  });
+  return statSync(target).size / MIB / ((performance.now() - begun) / 1000);
 }
 
 /** A server whose database was filled while it stood still. */
 async function filled(dataDir: string, { inboxes, each }: typeof SMALL): Promise<Filled> {
   const made = await withMayfly({ dataDir }, (mayfly) => makeInboxes(mayfly, inboxes));
   fillDatabase(join(dataDir, 'mayfly.db'), made, each);
-  return { mayfly: await startMayfly({ dataDir }), inboxes: drawn(made) };
+  const start = () => startMayfly({ dataDir });
+  return { mayfly: await start(), inboxes: drawn(made), start };
 }
 
 /** Makes inboxes, and one mail in another one, whose row is copied later. */
@@ -77,6 +165,8 @@ export async function makeInboxes(mayfly: Mayfly, count: number): Promise<Inbox[
   const client = await SmtpClient.open(mayfly.smtpPort);
   await client.send(sample.address, onTheWire(Buffer.from('Subject: A sample\r\n\r\nIt is copied.\r\n')));
   client.close();
+  // Until it is parsed.
+  await mayfly.get(`/v1/inboxes/${sample.id}/messages`);
   const all: Inbox[] = [];
   while (all.length < count) {
     const makers = Math.min(MAKERS, count - all.length);

@@ -49,6 +49,8 @@ async function filled(dataDir: string, each: number): Promise<Mayfly> {
     const client = await SmtpClient.open(mayfly.smtpPort);
     await client.send(sample.address, onTheWire(await realisticMail()));
     client.close();
+    // Until it is parsed.
+    await mayfly.get(`/v1/inboxes/${sample.id}/messages`);
     const all: Inbox[] = [];
     while (all.length < INBOXES) all.push(await mayfly.createInbox());
     return all;

@@ -38,8 +38,14 @@ function fillGroup(database: DatabaseSync, inboxes: readonly Inbox[], each: numb
   database.exec('begin');
   database
     .prepare(
-      `${counted} insert into sources (seq, size, parse_error, summary, envelope, content, raw)
-       select ? + i, size, parse_error, summary, envelope, ${content}, x'' from n, sources where seq = 1`,
+      `${counted} insert into sources (seq, size, envelope, raw)
+       select ? + i, size, envelope, x'' from n, sources where seq = 1`,
+    )
+    .run(inboxes.length * each, last + 1);
+  database
+    .prepare(
+      `${counted} insert into readings (source_seq, size, parse_error, trail, summary, content)
+       select ? + i, size, parse_error, trail, summary, ${content} from n, readings where source_seq = 1`,
     )
     .run(inboxes.length * each, last + 1);
   const messages = database.prepare(
