@@ -3,6 +3,8 @@ import { ApiError, Mayfly } from '@mayfly/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from './support/start-app.ts';
 
+const FORWARDED = 'From: bo@partner.example\r\nSubject: Original\r\n\r\nYour code is 7319.\r\n';
+
 /** What a user does with the client: make an inbox, have a real program send real mail to it, read it back, delete it. */
 describe('the main journey', () => {
   let app: TestApp;
@@ -32,6 +34,7 @@ describe('the main journey', () => {
         { filename: 'Rechnung für März.pdf', content: pdf, contentType: 'application/pdf' },
         { filename: 'agb.txt', content: 'Zeile\r\n', contentType: 'text/plain' },
         { filename: 'logo.png', content: logo, contentType: 'image/png', cid: 'logo@shop' },
+        { filename: 'original.eml', content: FORWARDED, contentType: 'message/rfc822' },
       ],
     });
 
@@ -42,17 +45,23 @@ describe('the main journey', () => {
       subject: 'Bestätigung – 482910 ist dein Code 🎉',
       codes: [{ value: '482910' }],
       attachmentCount: 2,
-      inlineCount: 1,
+      inlineCount: 2,
     });
     const message = await inbox.read(summary?.id ?? '');
     expect(message).toMatchObject({
       text: expect.stringContaining('.\nEine Zeile mit Punkt.'),
       html: expect.stringContaining('<b>482910</b>'),
+      htmlText: 'Dein Code ist 482910.\nE-Mail bestätigen',
+      images: [{ src: 'cid:logo@shop', alt: null }],
       links: [{ href: 'https://shop.example/verify?a=1&b=%20x', text: 'E-Mail bestätigen', kind: 'verify' }],
       envelope: { mailFrom: 'hello@shop.example', rcptTo: [`${local}+signup@${domain}`] },
       parseError: null,
     });
+    const types = ['multipart/mixed', 'text/plain', 'text/html', 'image/png', 'application/pdf'];
+    expect(message.structure?.map(({ contentType }) => contentType)).toEqual(expect.arrayContaining(types));
+    const within = { subject: 'Original', codes: [{ value: '7319' }] };
     for (const [name, bytes, fields] of [
+      ['original.eml', Buffer.from(FORWARDED), { message: within }],
       ['Rechnung für März.pdf', pdf, { disposition: 'attachment' }],
       ['logo.png', logo, { disposition: 'inline', contentId: 'logo@shop' }],
       ['agb.txt', Buffer.from('Zeile\r\n'), { parameters: { name: 'agb.txt' } }],

@@ -72,12 +72,4 @@ describe('PUT, GET and DELETE /v1/inboxes/{id}/faults', () => {
     for (const [body, detail] of wrong) expect(await complaint(body)).toBe(detail);
     expect((await http.api('GET', `/v1/inboxes/${inbox.id}/faults`)).body).toEqual({ rules: [] });
   });
-
-  it('ends with the inbox: 410 for 24 hours', async () => {
-    const ended = await http.createInbox();
-    const path = `/v1/inboxes/${ended.id}/faults`;
-    await http.api('PUT', path, { body: rule({ delayMs: 1 }) });
-    await http.api('POST', `/v1/inboxes/${ended.id}/expire`);
-    for (const method of ['GET', 'DELETE']) expect((await http.api(method, path)).status).toBe(410);
-  });
 });

@@ -116,10 +116,6 @@ describe('the byte budget', () => {
     await settle();
     expect([budget.held, two.isWaiting]).toEqual([0, false]);
   });
-
-  test('refuses a capacity below one mail', () => {
-    expect(() => newBudget(new FakeClock(), LARGEST - 1)).toThrow(RangeError);
-  });
 });
 
 describe('a mail that comes too slowly', () => {

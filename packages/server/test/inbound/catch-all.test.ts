@@ -119,13 +119,6 @@ describe('a catch-all inbox on a sub-domain of its own', () => {
     expect((await app.api('GET', `/v1/inboxes/${deleted.id}`)).status).toBe(404);
   });
 
-  it('lives on for all its addresses when it is extended', async () => {
-    const inbox = await catchAll({ ttlMinutes: 1 });
-    await app.api('PATCH', `/v1/inboxes/${inbox.id}`, { body: { ttlMinutes: 10 } });
-    await clock.leap(60_000);
-    expect([await ask(`x@${inbox.domain}`), await ask(inbox.address)]).toEqual([OK, OK]);
-  });
-
   it('is refused together with an address or a local part, and for a value that is no truth value', async () => {
     for (const [field, value] of [
       ['localPart', 'signup'],

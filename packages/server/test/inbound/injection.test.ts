@@ -157,15 +157,6 @@ describe('an injection is refused', () => {
     expect((await inject(inbox)).status).toBe(201);
   });
 
-  it('at the limit for all but one of those that come at once', async () => {
-    const inbox = await app.createInbox();
-    for (let n = 1; n < MAX_MESSAGES; n++) await inject(inbox);
-    const answers = await Promise.all(Array.from({ length: 8 }, () => inject(inbox)));
-    const outcomes = answers.map(outcomeOf).toSorted();
-    expect(outcomes).toEqual(['201', ...Array.from({ length: 7 }, () => '409 inbox_full')]);
-    expect(await listed(inbox)).toHaveLength(MAX_MESSAGES);
-  });
-
   it('without a body, and with another media type', async () => {
     const inbox = await app.createInbox();
     expect(outcomeOf(await inject(inbox, ''))).toBe('422 malformed_message');

@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type TestInbox, useAccounts } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
 import { smtpClient } from '../support/smtp-script.ts';
-import { startHttp as startReceiver } from '../webhooks/receivers.ts';
 import { startWebhookApp } from '../webhooks/start-webhooks.ts';
 
 const MINUTE = 60_000;
@@ -92,14 +91,6 @@ describe('POST /v1/inboxes/{id}/expire', () => {
     expect(await stream.next()).toBeUndefined();
   });
 
-  it('frees a place of the plan and keeps the address from other accounts, as any expiry does', async () => {
-    await expire();
-    const body = { address: inbox.address };
-    const stranger = await http.api('POST', '/v1/inboxes', { body, as: http.keys.foreign });
-    expect(stranger.body.code).toBe('address_taken');
-    expect((await http.createInbox(body)).address).toBe(inbox.address);
-  });
-
   it('is not the only way: a lifetime made shorter ends a held wait at its new end', async () => {
     // A report has ended waits written, which otherwise sleeps a moment on the same clock.
     const waitsWritten = () => http.api('GET', '/v1/reports/runs?label.run=1');
@@ -158,31 +149,6 @@ describe('an inbox that was made to expire', () => {
     } finally {
       asking.close();
       sending.close();
-      await app.stop();
-    }
-  });
-
-  it('ends its pending deliveries, those of its own webhook and those of the account', async () => {
-    const app = await startWebhookApp();
-    const receiver = await startReceiver((response) => response.writeHead(500).end());
-    try {
-      const ofAccount = await app.register(receiver.port);
-      const inbox = await app.createInbox();
-      const own = await app.register(receiver.port, { inboxId: inbox.id });
-      await app.mail(inbox.address);
-      for (const { id } of [ofAccount, own]) {
-        await app.untilDeliveries(id, ([one]) => one?.attempts.length === 1);
-      }
-      await app.api('POST', `/v1/inboxes/${inbox.id}/expire`);
-      await app.clock.advance(20_000);
-      for (const { id } of [ofAccount, own]) {
-        const [delivery] = await app.untilDeliveries(id, ([one]) => one?.state !== 'pending');
-        expect(delivery).toMatchObject({ state: 'cancelled', reason: 'The inbox ended.' });
-      }
-      await app.clock.advance(HOUR);
-      expect(receiver.requests).toHaveLength(2);
-    } finally {
-      await receiver.close();
       await app.stop();
     }
   });

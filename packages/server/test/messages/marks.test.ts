@@ -79,15 +79,4 @@ describeOnEngines('marks of a message', (engine) => {
     }
     expect((await patch({ readAt: null })).body.detail).toContain('Did you mean "read"?');
   });
-
-  it('of a message that is gone are 404, and a read token may not set them', async () => {
-    const gone = await inject('Subject: gone\r\n\r\nx\r\n');
-    await api('DELETE', gone);
-    expect((await patch({ read: true }, gone)).status).toBe(404);
-    const other = await servers.first().createInbox();
-    const foreign = path.replace(inbox.id, other.id);
-    expect((await patch({ read: true }, foreign)).status).toBe(404);
-    const byToken = await api('PATCH', path, { body: { read: true }, as: inbox.token });
-    expect([byToken.status, byToken.body.code]).toEqual([403, 'insufficient_scope']);
-  });
 });

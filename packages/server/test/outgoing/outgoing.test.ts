@@ -303,17 +303,4 @@ describeOnEngines('what goes out', (engine) => {
     const refused = { attempts: 1, error: expect.stringMatching(/not (?:public|allowed)/) };
     await until(async () => expect(await sent()).toMatchObject(hosts.map(() => refused)));
   });
-
-  it('belongs to its inbox: other accounts, tokens and ended inboxes', async () => {
-    const other = await app.createInbox();
-    for (const as of [stranger, other.token])
-      for (const path of ['/sent', '/threads'])
-        expect([path, (await app.api('GET', at(path), { as })).status]).toEqual([path, 404]);
-    expect((await app.api('GET', at('/sent'), { as: inbox.token })).status).toBe(200);
-    const advance = { as: inbox.token, body: { minutes: 1 } };
-    expect((await app.api('POST', at('/advance'), advance)).status).toBe(403);
-    await post(app, inbox.address, { sendAt: Date.now() + DAY * MINUTE });
-    await app.api('POST', at('/expire'));
-    expect((await app.api('POST', at('/advance'), { body: { minutes: 2 * DAY } })).status).toBe(410);
-  });
 });

@@ -84,6 +84,7 @@ describeOnEngines('the limits of a plan', (engine) => {
       const ofInboxes = webhooks.filter(({ inboxId }: { inboxId: string | null }) => inboxId !== null);
       expect(await live()).toHaveLength(ofInboxes.length);
       for (const { id } of webhooks) await api('DELETE', `/v1/webhooks/${id}`);
+      expect(tally([await api('POST', '/v1/webhooks', { body: { url: HOOK } })])).toEqual({ '201': 1 });
       await removeAll();
     });
   });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { describeOnEngines } from '../support/nodes.ts';
@@ -81,17 +81,6 @@ describeOnEngines('what a failed wait has explained', (engine) => {
     expect((await app.api('GET', path)).status).toBe(404);
     for (const { waitId } of later)
       expect((await app.api('GET', `/v1/inboxes/${inbox.id}/waits/${waitId}`)).status).toBe(200);
-  });
-
-  describe('is hidden', () => {
-    it('from other accounts, other tokens and under other inboxes', async () => {
-      const { waitId, path } = await failed();
-      const other = await failed();
-      const { body: stranger } = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'b' } });
-      for (const as of [stranger.key, other.inbox.token])
-        expect((await app.api('GET', path, { as })).status).toBe(404);
-      expect((await app.api('GET', `/v1/inboxes/${other.inbox.id}/waits/${waitId}`)).status).toBe(404);
-    });
   });
 
   it('is not stored for a wait that succeeded', async () => {

@@ -1,5 +1,5 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type TestHttp, type TestInbox, useAccounts, useHttp } from '../http/start-http.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type TestHttp, type TestInbox, useAccounts } from '../http/start-http.ts';
 
 const SECOND = 1_000;
 
@@ -114,30 +114,5 @@ describe.each([
     await http.clock.untilSleeping(100);
     const id = await http.deliver(inbox);
     for (const { body } of await Promise.all(waiting)) expect(body.messages).toMatchObject([{ id }]);
-  });
-});
-
-describe('a list', () => {
-  const http = useHttp();
-  let inbox: TestInbox;
-  beforeAll(async () => {
-    inbox = await http.createInbox();
-  });
-
-  it.each([
-    'wait=-1',
-    'wait=1.5',
-    'limit=201',
-    'limit=1e9',
-    'limit=+5',
-    'hasAttachments=1',
-    'hasAttachments=TRUE',
-    'from=',
-    'before=x',
-    `before=cur_1`,
-  ])('refuses %s', async (query) => {
-    const answer = await http.api('GET', `/v1/inboxes/${inbox.id}/messages?${query}`);
-    expect([answer.status, answer.body.code]).toEqual([400, 'invalid_request']);
-    expect(answer.body.errors).toMatchObject([{ path: query.split('=', 1)[0] }]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
-import { type Body, httpOfTest, useAccounts } from '../http/start-http.ts';
+import { type Body, useAccounts } from '../http/start-http.ts';
 
 const HOOK = 'http://127.0.0.1:9999/hook';
 
@@ -209,24 +209,5 @@ describe('webhooks', () => {
       await http.deliver(body);
       expect(await logOf(body.webhook.id)).toHaveLength(1);
     });
-  });
-});
-
-describe('the plan limits webhooks', () => {
-  it('to one on the free plan, those of inboxes included, however many are registered at once', async () => {
-    const http = await httpOfTest({}, 'free');
-    const answers = await Promise.all([
-      ...Array.from({ length: 4 }, () => http.api('POST', '/v1/webhooks', { body: { url: HOOK } })),
-      http.api('POST', '/v1/inboxes', { body: { webhookUrl: HOOK } }),
-    ]);
-    const codes = answers.map(({ status, body }) => (status === 201 ? 'made' : `${status} ${body.code}`));
-    expect(codes.toSorted()).toEqual([...Array(4).fill('409 limit_reached'), 'made']);
-    // What was refused leaves no inbox behind.
-    const inboxes = (await http.api('GET', '/v1/inboxes')).body.inboxes;
-    const webhooks = (await http.api('GET', '/v1/webhooks')).body.webhooks;
-    expect(webhooks).toHaveLength(1);
-    expect(inboxes).toHaveLength(webhooks[0].inboxId === null ? 0 : 1);
-    await http.api('DELETE', `/v1/webhooks/${webhooks[0].id}`);
-    expect((await http.api('POST', '/v1/webhooks', { body: { url: HOOK } })).status).toBe(201);
   });
 });

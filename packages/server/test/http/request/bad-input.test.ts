@@ -1,6 +1,13 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { everyOperation, newPlace, type Operation, type Place, sendOptions } from '../openapi/operations.ts';
+import {
+  everyOperation,
+  newPlace,
+  type Operation,
+  type Place,
+  resolved,
+  sendOptions,
+} from '../openapi/operations.ts';
 import { type Answer, type ApiOptions, type Body, useHttp } from '../start-http.ts';
 
 const { document, operations } = everyOperation();
@@ -21,6 +28,44 @@ const wrongValues = (types: string[]): unknown[] =>
   Object.entries<unknown>({ string: 'x', integer: 7, boolean: true, object: {}, array: [], null: null })
     .filter(([type]) => !types.includes(type) && !(type === 'integer' && types.includes('number')))
     .map(([, value]) => value);
+
+/** Values of the right type that a schema does not allow. */
+function beyond(schema: Body): unknown[] {
+  const { type, minimum, maximum, minLength, maxLength, pattern, maxItems, enum: known } = schema;
+  return [
+    ...(minimum === undefined ? [] : [minimum - 1]),
+    ...(maximum === undefined ? [] : [maximum + 1]),
+    ...(type === 'integer' ? [1.5] : []),
+    ...(minLength === undefined ? [] : ['']),
+    ...(maxLength === undefined ? [] : ['x'.repeat(maxLength + 1)]),
+    ...(pattern === undefined ? [] : ['a\nb', '\ud800']),
+    ...(maxItems === undefined ? [] : [Array(maxItems + 1).fill('x')]),
+    ...(known ? ['no such'] : []),
+  ];
+}
+
+interface Field {
+  path: string;
+  schemas: Body[];
+  /** A body in which it has that value. */
+  inBody(value: unknown): object;
+}
+
+/** Every field of a body, also those within others. */
+function fieldsOf(schema: Body, path = '', inBody = (value: unknown) => value as object): Field[] {
+  const of = (name: string, node: Body, within: Field['inBody']): Field[] => {
+    const whole = resolved(document, node);
+    const schemas: Body[] = whole.anyOf?.map((one: Body) => resolved(document, one)) ?? [whole];
+    const field = { path: `${path}/${name}`, schemas, inBody: within };
+    return [field, ...schemas.flatMap((one) => fieldsOf(one, field.path, within))];
+  };
+  return [
+    ...Object.entries<Body>(schema.properties ?? {}).flatMap(([name, node]) =>
+      of(name, node, (value) => inBody({ [name]: value })),
+    ),
+    ...(schema.items ? of('0', schema.items, (value) => inBody([value])) : []),
+  ];
+}
 
 const http = useHttp({ signupPlan: 'free' });
 let own: Place;
@@ -58,14 +103,18 @@ describe('bad input at every operation', () => {
       }
     });
 
-    it('refuses query parameters of the wrong type or given twice, by name', async () => {
+    it('refuses query parameters of the wrong type, beyond their bounds or given twice, by name', async () => {
       const { path } = operation.row(own);
       const [bare = ''] = path.split('?');
       const known = operation.parameters.filter((one) => one.in === 'query' && one.schema.type !== 'object');
       for (const { name, schema } of known) {
         const bad = [
           `${name}=1&${name}=2`,
-          ...(schema.type === 'string' ? [] : [`${name}=abc`, `${name}=`, `${name}=1e1`]),
+          ...(schema.type === 'string' ? [] : ['abc', '', '1e1', '+5', 'TRUE']).map(
+            (text) => `${name}=${text}`,
+          ),
+          // A pattern describes what code checks after these.
+          ...beyond({ ...schema, pattern: undefined }).map((value) => `${name}=${value}`),
         ];
         for (const query of bad) {
           const answer = await http.api(operation.method, `${bare}?${query}`);
@@ -126,13 +175,20 @@ describe('bad input at every operation', () => {
       }
     });
 
-    it('refuses every field of a wrong type, by name', async () => {
-      for (const [name, schema] of Object.entries<Body>(operation.bodySchema.properties)) {
-        const type = schema.$ref ? 'object' : schema.type;
-        for (const value of wrongValues([type])) {
-          const answer = await post({ body: { [name]: value } });
+    it('refuses every field that is missing, of a wrong type or beyond its bounds, by name, also within others', async () => {
+      const { required = [] } = operation.bodySchema;
+      const missing = required.map((name: string) => expect.objectContaining({ path: `/${name}` }));
+      if (required.length > 0) expectProblem(await raw('{}'), 400, 'invalid_request');
+      if (required.length > 0) expect((await raw('{}')).body.errors).toEqual(missing);
+      for (const { path, schemas, inBody } of fieldsOf(operation.bodySchema)) {
+        const wrong = wrongValues(schemas.map(({ type }) => type));
+        for (const value of [...wrong, ...schemas.flatMap(beyond)]) {
+          const answer = await post({ body: inBody(value) });
           expectProblem(answer, 400, 'invalid_request');
-          expect(answer.body.errors.map((error: Body) => error.path)).toContain(`/${name}`);
+          expect([value, answer.body.errors.map((error: Body) => error.path)]).toEqual([
+            value,
+            expect.arrayContaining([path]),
+          ]);
         }
       }
     });

@@ -72,15 +72,4 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
     }
     expect((await other.deliveries.claim(limits, T + 2_000)).length).toBe(3);
   });
-
-  it('by four nodes at once takes each delivery once, and one at a time of each webhook', async () => {
-    const messages = Array.from({ length: 20 }, () => mailTo([inbox]));
-    await store.messages.addBatch(messages, T);
-    const claims = await Promise.all(
-      [store, other, store, other].map((by) => by.deliveries.claim(limits, T + 9_000)),
-    );
-    const ids = claims.flat().map(({ id }) => id);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(ids).toHaveLength(3);
-  });
 });

