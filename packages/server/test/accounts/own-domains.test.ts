@@ -4,25 +4,8 @@ import { createEventBus } from '../../src/events.ts';
 import { Receiver } from '../../src/inbound/receiver.ts';
 import type { Store } from '../../src/store.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { smtpClient } from '../support/smtp-script.ts';
-import { TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
-
-/** The replies to these recipients of one mail, and to the mail if any recipient is accepted. */
-async function sendTo(app: TestApp, addresses: string[], subject = 'x'): Promise<string[]> {
-  const client = await smtpClient(app.smtp.port);
-  await client.reply();
-  await client.say('EHLO app.example.org');
-  await client.say('MAIL FROM:<app@example.org>');
-  const replies: string[] = [];
-  for (const address of addresses) replies.push(await client.say(`RCPT TO:<${address}>`));
-  if (replies.some((reply) => reply.startsWith('250'))) {
-    await client.say('DATA');
-    expect(await client.say(`Subject: ${subject}\r\n\r\nx\r\n.`)).toMatch(/^250/);
-  }
-  await client.say('QUIT');
-  client.close();
-  return replies;
-}
+import { sendMail } from '../support/mail/smtp-mail.ts';
+import { TEST_KEY, useApp } from '../support/start-app.ts';
 
 const UNKNOWN = '550 5.1.1 No such inbox here';
 
@@ -34,13 +17,15 @@ describe('mail to the domain of one account', () => {
   let ownId: string;
   beforeAll(async () => {
     store = await app.openStore();
-    const signedUp = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } });
-    stranger = signedUp.body;
+    stranger = (await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } })).body;
     ownId = (await store.accounts.findFirst())?.id ?? '';
     await give('ours.test', ownId);
   });
   afterAll(() => store.close());
 
+  /** The replies to these recipients of one mail. */
+  const sendTo = async (addresses: string[], subject = 'x'): Promise<string[]> =>
+    (await sendMail(app.smtp.port, addresses, `Subject: ${subject}\n\nx`)).replies;
   const give = async (domain: string, accountId: string, createdAt = Date.parse('2026-01-01')) => {
     await store.domains.remove(domain);
     expect(await store.domains.add({ domain, accountId, createdAt })).toBe(true);
@@ -60,7 +45,7 @@ describe('mail to the domain of one account', () => {
   it("reaches its owner's inbox, in any case, with any tag, and together with shared domains", async () => {
     const inbox = await app.createInbox({ localPart: 'checkout', domain: 'ours.test' });
     const shared = await app.createInbox();
-    const replies = await sendTo(app, ['Checkout+tag@OURS.test', shared.address], 'both');
+    const replies = await sendTo(['Checkout+tag@OURS.test', shared.address], 'both');
     expect(replies).toEqual(['250 2.1.5 Recipient OK', '250 2.1.5 Recipient OK']);
     expect([await subjects(inbox), await subjects(shared)]).toEqual([['both'], ['both']]);
   });
@@ -72,28 +57,28 @@ describe('mail to the domain of one account', () => {
       'nobody@elsewhere.test',
       'postmaster@ours.test',
     ];
-    expect(await sendTo(app, addresses)).toEqual(addresses.map(() => UNKNOWN));
+    expect(await sendTo(addresses)).toEqual(addresses.map(() => UNKNOWN));
   });
 
   it('reaches no inbox of another account, not even one created while that account had the domain', async () => {
     await give('moved.test', stranger.account.id);
     const body = { localPart: 'old', domain: 'moved.test' };
     const old = (await app.api('POST', '/v1/inboxes', { as: stranger.key, body })).body;
-    expect(await sendTo(app, [old.address], 'before')).toEqual(['250 2.1.5 Recipient OK']);
+    expect(await sendTo([old.address], 'before')).toEqual(['250 2.1.5 Recipient OK']);
     await give('moved.test', ownId);
-    expect(await sendTo(app, [old.address])).toEqual([UNKNOWN]);
+    expect(await sendTo([old.address])).toEqual([UNKNOWN]);
     await store.domains.remove('moved.test');
-    expect(await sendTo(app, [old.address])).toEqual([UNKNOWN]);
+    expect(await sendTo([old.address])).toEqual([UNKNOWN]);
     expect(await subjects(old)).toEqual(['before']);
     expect((await explained(old, stranger.key)).refused).toEqual([]);
   });
 
   it('is accepted as soon as the operator assigns the domain, while the server runs', async () => {
     expect((await app.api('POST', '/v1/inboxes', { body: { domain: 'new.test' } })).status).toBe(400);
-    expect(await sendTo(app, ['first@new.test'])).toEqual([UNKNOWN]);
+    expect(await sendTo(['first@new.test'])).toEqual([UNKNOWN]);
     await give('new.test', ownId, Date.now());
     const inbox = await app.createInbox({ localPart: 'first', domain: 'new.test' });
-    await sendTo(app, [inbox.address], 'there');
+    await sendTo([inbox.address], 'there');
     expect(await subjects(inbox)).toEqual(['there']);
     // Mail that was rejected while no account had the domain belongs to no account.
     expect((await explained(inbox, TEST_KEY)).refused).toEqual([]);

@@ -42,32 +42,16 @@ describe('PUT, GET and DELETE /v1/inboxes/{id}/faults', () => {
 
   it('says what is wrong with a rule', async () => {
     const wrong: [unknown, string][] = [
-      [{}, 'The field "rules" is required, and it is missing.'],
       [rule({}), '"rules[0]" does nothing. Give it a "reply", a "delayMs" or "disconnect": true.'],
       [
         { rules: [{ at: 'rctp', delayMs: 1 }] },
         '"rules[0].at" must be one of "rcpt", "data", "end-of-data", "api", not the string "rctp". Did you mean "rcpt"?',
       ],
-      [{ rules: [{ delayMs: 1 }] }, 'The field "at" of "rules[0]" is required, and it is missing.'],
-      [rule({ reply: { code: 250 } }), '"rules[0].reply.code" must be from 400 to 599, not 250.'],
-      [rule({ reply: { code: 600 } }), '"rules[0].reply.code" must be from 400 to 599, not 600.'],
       [
         rule({ reply: { code: 451, text: 'two\r\n250 lines' } }),
         '"rules[0].reply.text" must have only printable ASCII characters (space to ~), because it is part of one line of SMTP. Remove the others.',
       ],
-      [rule({ reply: { code: 451, text: '' } }), '"rules[0].reply.text" must not be empty.'],
-      [
-        rule({ reply: { code: 451, text: 'x'.repeat(507) } }),
-        '"rules[0].reply.text" must have at most 506 characters; it has 507.',
-      ],
       [rule({ delayMs: 900_001 }), '"rules[0].delayMs" must be from 1 to 900000 milliseconds, not 900001.'],
-      [rule({ delayMs: -1 }), '"rules[0].delayMs" must be from 1 to 900000 milliseconds, not -1.'],
-      [rule({ delayMs: 1, times: 0 }), '"rules[0].times" must be from 1 to 1000 times, not 0.'],
-      [
-        { rules: Array.from({ length: 21 }, () => ({ at: 'rcpt', delayMs: 1 })) },
-        '"rules" must have at most 20 items; it has 21.',
-      ],
-      [rule({ delay: 5 }), '"delay" is not a known field of "rules[0]". Did you mean "delayMs"?'],
     ];
     for (const [body, detail] of wrong) expect(await complaint(body)).toBe(detail);
     expect((await http.api('GET', `/v1/inboxes/${inbox.id}/faults`)).body).toEqual({ rules: [] });

@@ -174,7 +174,7 @@ describe('an injection is refused', () => {
     expect(await listed(inbox)).toHaveLength(3);
   });
 
-  it('for parameters that are no addresses, unknown, or given twice', async () => {
+  it('for parameters that are no addresses', async () => {
     const inbox = await app.createInbox();
     const bad = [
       'mailFrom=x',
@@ -183,8 +183,6 @@ describe('an injection is refused', () => {
       'rcptTo=',
       'rcptTo=a@b@c',
       `rcptTo=${'x'.repeat(255)}@b.example`,
-      'rcptTo=a@b.example&rcptTo=c@d.example',
-      'rcpt=a@b.example',
     ];
     for (const query of bad)
       expect([query, outcomeOf(await inject(inbox, MAIL, {}, `?${query}`))]).toEqual([

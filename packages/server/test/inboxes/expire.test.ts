@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type TestInbox, useAccounts } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
+import { rcpt } from '../support/mail/smtp-mail.ts';
 import { smtpClient } from '../support/smtp-script.ts';
-import { startWebhookApp } from '../webhooks/start-webhooks.ts';
+import { appOfTest } from '../support/start-app.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -49,15 +50,6 @@ describe('POST /v1/inboxes/{id}/expire', () => {
       }
       expect((await ask('/v1/inboxes')).body.inboxes).toEqual([]);
       expect((await ask(`/v1/inboxes?address=${inbox.address}`)).body.inboxes).toEqual([]);
-      const changes = [
-        http.api('POST', `${path}/expire`),
-        http.api('PATCH', path, { body: { ttlMinutes: 60 } }),
-        http.api('DELETE', path),
-        http.api('DELETE', `${path}/messages`),
-        http.api('POST', `${path}/wait`, { body: { timeoutSeconds: 0 } }),
-      ];
-      for (const { status, body } of await Promise.all(changes))
-        expect([status, body.expiredAt]).toEqual([410, expiredAt]);
       await http.clock.advance(24 * HOUR - 1_000);
       await http.store.upkeep.sweep(http.clock.now(), 1000);
       for (const as of [http.keys.own, inbox.token]) {
@@ -119,37 +111,22 @@ describe('POST /v1/inboxes/{id}/expire', () => {
   });
 });
 
-describe('an inbox that was made to expire', () => {
-  it('refuses mail as one that expired by itself: at RCPT, and of a session that had its recipient accepted', async () => {
-    const app = await startWebhookApp();
-    const open = async () => {
-      const client = await smtpClient(app.smtp.port);
-      await client.reply();
-      await client.say('EHLO app.example.org');
-      await client.say('MAIL FROM:<app@example.org>');
-      return client;
-    };
-    const [asking, sending] = [await open(), await open()];
-    try {
-      const inbox = await app.createInbox();
-      const rcpt = `RCPT TO:<${inbox.address}>`;
-      for (const client of [asking, sending]) expect(await client.say(rcpt)).toMatch(/^250/);
-      expect(await sending.say('DATA')).toMatch(/^354/);
-      expect((await app.api('POST', `/v1/inboxes/${inbox.id}/expire`)).status).toBe(204);
-      expect(await asking.say(rcpt)).toBe('550 5.1.1 No such inbox here');
-      expect(await sending.say('Subject: x\r\n\r\nx\r\n.')).toMatch(/^550 5\.1\.1/);
-      const beside = await app.openStore();
-      try {
-        expect(
-          (await beside.inboxes.findTakers(inbox.address, app.clock.now())).ofAddress?.live,
-        ).toBeUndefined();
-      } finally {
-        await beside.close();
-      }
-    } finally {
-      asking.close();
-      sending.close();
-      await app.stop();
-    }
-  });
+it('an inbox that was made to expire refuses mail at RCPT, and of a session that had its recipient accepted', async () => {
+  const app = await appOfTest();
+  const { id, address } = await app.createInbox();
+  const client = await smtpClient(app.smtp.port);
+  await client.play([
+    '→ 220',
+    'EHLO app → 250',
+    'MAIL FROM:<a@b.example> → 250',
+    `RCPT TO:<${address}> → 250`,
+  ]);
+  await client.play(['DATA → 354']);
+  expect((await app.api('POST', `/v1/inboxes/${id}/expire`)).status).toBe(204);
+  expect(await rcpt(app.smtp.port, address)).toBe('550 5.1.1 No such inbox here');
+  await client.play(['Subject: x\r\n\r\nx\r\n. → 550 5.1.1']);
+  client.close();
+  const beside = await app.openStore();
+  expect((await beside.inboxes.findTakers(address, Date.now())).ofAddress?.live).toBeUndefined();
+  await beside.close();
 });

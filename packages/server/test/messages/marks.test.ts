@@ -68,15 +68,11 @@ describeOnEngines('marks of a message', (engine) => {
     await api('DELETE', other);
   });
 
-  it('are one where they differ only in case, and are bounded', async () => {
+  it('are one where they differ only in case', async () => {
     expect((await patch({ tags: ['CI', 'ci', 'Caf\u00e9', 'CAFE\u0301'] })).body.tags).toEqual([
       'CI',
       'Caf\u00e9',
     ]);
-    const many = Array.from({ length: 21 }, (_, n) => `${n}`);
-    for (const tags of [many, [''], ['x'.repeat(101)], ['line\nbreak'], 'ci']) {
-      expect((await patch({ tags })).status).toBe(400);
-    }
     expect((await patch({ readAt: null })).body.detail).toContain('Did you mean "read"?');
   });
 });

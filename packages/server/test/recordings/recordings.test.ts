@@ -9,7 +9,7 @@ import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
 import type { Answer, Body } from '../support/api-client.ts';
 import { RECORDING, zipOf } from '../support/recording-archive.ts';
-import { appOfTest, startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { appOfTest, ON_POSTGRES, startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 let app: TestApp;
 /** For uploads of this file alone: others may be killed in the middle of theirs. */
@@ -34,11 +34,16 @@ async function filesOf(archive: Uint8Array): Promise<Map<string, Buffer>> {
   return files;
 }
 
-const importZip = (archive: Uint8Array, query = '', type = 'application/zip'): Promise<Answer> =>
-  app.api('POST', `/v1/inboxes/import${query}`, { body: archive, headers: { 'content-type': type } });
+const importZip = (
+  archive: Uint8Array,
+  query = '',
+  type = 'application/zip',
+  { api }: TestApp = app,
+): Promise<Answer> =>
+  api('POST', `/v1/inboxes/import${query}`, { body: archive, headers: { 'content-type': type } });
 
-const exported = async (id: string): Promise<Uint8Array> => {
-  const { headers, bytes } = await app.api('GET', `/v1/inboxes/${id}/export`);
+const exported = async (id: string, { api }: TestApp = app): Promise<Uint8Array> => {
+  const { headers, bytes } = await api('GET', `/v1/inboxes/${id}/export`);
   expect(headers.get('content-type')).toBe('application/zip');
   return bytes;
 };
@@ -141,6 +146,11 @@ describe('a recorded inbox', () => {
       return { ...rest, files: files.map(({ url, ...one }: Body) => one) };
     };
     expect(after.map(contentOf)).toEqual(before.map(contentOf));
+    // A recording is the same on the other engine, and comes back from there.
+    const other = await appOfTest(ON_POSTGRES ? { MAYFLY_DATABASE_URL: '' } : {});
+    const there = await importZip(archive, '', 'application/zip', other);
+    const { body: back } = await importZip(await exported(there.body.id, other));
+    expect((await messagesOf(back.id)).map(({ raw }) => raw)).toEqual(before.map(({ raw }) => raw));
     const as = answer.body.token;
     expect((await app.api('GET', `/v1/inboxes/${answer.body.id}`, { as })).status).toBe(200);
     expect((await app.api('GET', `/v1/inboxes/${inbox.id}`, { as })).status).toBe(404);

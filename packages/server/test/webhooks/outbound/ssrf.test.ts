@@ -6,7 +6,6 @@ import { createSender, type Sender } from '../../../src/webhooks/outbound/send.t
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type NameServer, startNameServer } from '../../support/name-server.ts';
 import { type Receiver, startHttp, startTcp } from '../receivers.ts';
-import { corpus, corpusNote } from './corpus.ts';
 
 /** Stands for a public address in answers; none of these tests lets anything be sent there. */
 const PUBLIC = '93.184.215.14';
@@ -108,25 +107,4 @@ describe('an inner address', () => {
     }
     expect(neighbour.connections()).toBe(0);
   });
-
-  it.skipIf(!corpus)(
-    `is never connected to: every address and URL of the shared list${corpusNote}`,
-    async () => {
-      dns.zone['*'] = { A: ['127.0.0.1'] };
-      const addresses = [...(corpus?.deny_ip ?? []), ...(corpus?.deny_ip_mailpit_style ?? [])];
-      const literals = addresses.map((ip) => `http://${ip.includes(':') ? `[${ip}]` : ip}:${canary.port}/`);
-      const urls = corpus?.deny_url ?? [];
-      // The same URLs aimed at the canary's own port, where they have a host to aim.
-      const aimed = urls
-        .filter((url) => URL.canParse(url) && new URL(url).hostname !== '')
-        .map((url) => Object.assign(new URL(url), { port: String(canary.port) }).href);
-      expect(aimed.length).toBeGreaterThan(15);
-      for (const url of [...literals, ...urls, ...aimed]) {
-        const outcome = await send(url);
-        expect(outcome, url).toMatchObject({ ok: false, status: null });
-        expect(['address_refused', 'url_refused'], url).toContain(outcome?.error?.code);
-      }
-      expect(canary.connections()).toBe(0);
-    },
-  );
 });
