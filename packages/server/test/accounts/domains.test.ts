@@ -114,17 +114,5 @@ describe('domains of an account', () => {
       await http.store.domains.remove('ours.test');
       expect(await explained(theirs, http.keys.foreign)).toEqual([[], []]);
     });
-
-    it('tell the former account nothing any more once they went to another', async () => {
-      const inbox = await http.createInbox({ localPart: 'confirm', domain: 'ours.test' });
-      await refuse(inbox.address);
-      await refuse('con-firm@ours.test');
-      expect(await explained(inbox, http.keys.own)).toEqual([['con-firm@ours.test'], [inbox.address]]);
-      const createdAt = http.clock.now();
-      await http.store.domains.remove('ours.test');
-      await http.store.domains.add({ domain: 'ours.test', accountId: http.foreignId, createdAt });
-      expect(await explained(inbox, http.keys.own)).toEqual([[], []]);
-      expect(await explained(inbox, inbox.token)).toEqual([[], []]);
-    });
   });
 });

@@ -58,13 +58,6 @@ describe('the gate', () => {
     },
   );
 
-  it('has a change of a message wait for its reading', async () => {
-    const { messageId } = await unread();
-    const marked = await store.messages.mark(inbox.id, messageId, { read: true }, NOW);
-    expect(marked?.summary.subject).toBe('hello');
-    expect(asked).toHaveLength(1);
-  });
-
   it('reads a page up to where it was when it was asked for, however many mails arrive meanwhile', async () => {
     await unread();
     let arrived = 0;

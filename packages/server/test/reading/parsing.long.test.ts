@@ -42,16 +42,6 @@ describe('parsing on worker threads', () => {
     expect((await start().parse(raw)).parseError).toBeNull();
   });
 
-  it('gives the JSON of summary and content', async () => {
-    const raw = mail(['Subject: Grüße'], 'Hallo Welt');
-    const { summary, content, index, parseError } = await read(await start().parse(raw), raw);
-    expect(parseError).toBeNull();
-    expect(index).toMatchObject([{ role: 'text', bodyEnd: raw.length }]);
-    expect(content.headers.at(-1)).toEqual({ name: 'Subject', value: 'Grüße' });
-    expect(summary).toMatchObject({ subject: 'Grüße', from: { address: 'ada@sender.test', name: 'Ada' } });
-    expect(content).toMatchObject({ text: 'Hallo Welt\n', html: null });
-  });
-
   it('returns to each of 300 mails at once its own result', async () => {
     const parsing = start();
     const parsed = await Promise.all(
@@ -87,17 +77,6 @@ describe('parsing on worker threads', () => {
     const { summary, content } = await start().parse(mail(['Subject: x']));
     expect(summary.buffer.byteLength).toBe(summary.length);
     expect(content.buffer.byteLength).toBe(content.length);
-  });
-
-  it('decodes a transfer encoding of few and of many bytes', async () => {
-    const parsing = start();
-    for (const size of [3, 1_500_000]) {
-      const file = Buffer.alloc(size, Buffer.from([0, 1, 255, 13, 10]));
-      const encoded = Buffer.from(file.toString('base64').replaceAll(/.{76}/g, '$&\r\n'));
-      const given = () => new Uint8Array(encoded);
-      expect(Buffer.compare(await parsing.run('decode', [given(), 'base64']), file)).toBe(0);
-      expect(Buffer.compare(await parsing.run('decode', [given(), '']), encoded)).toBe(0);
-    }
   });
 
   it('reads large mails like small ones and does not change them', async () => {

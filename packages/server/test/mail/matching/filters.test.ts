@@ -16,7 +16,7 @@ const MESSAGE: MessageHead = {
     attachmentCount: 1,
   },
 };
-const CONTENT = new ComparedContent({ ...NO_CONTENT, htmlWords: 'Your code is 482913' });
+const CONTENT = new ComparedContent({ ...NO_CONTENT, htmlWords: 'You’re in – now your code is 482913' });
 const failed = (filters: Filters) => failedConditions(MESSAGE, filters, CONTENT);
 
 describe('filters', () => {
@@ -30,6 +30,7 @@ describe('filters', () => {
     { subject: 'bestätigen' },
     { subject: 'CAFE\u0301' },
     { text: 'CODE IS 482913' },
+    { text: "you're in - now" },
     { hasAttachments: true },
     { from: 'shop', to: 'ada', subject: 'bitte', text: 'code', hasAttachments: true },
   ])('%j matches, whatever the case and the composition of letters', (filters) => {

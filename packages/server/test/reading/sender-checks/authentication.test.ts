@@ -88,20 +88,6 @@ describe('the authentication of a message', () => {
     expect(raw).not.toMatch(/^(Authentication-Results|Received-SPF):/im);
   });
 
-  it('tells what is wrong: another host, another author', async () => {
-    const running = await startBehindProxy();
-    const [host, author] = [await running.createInbox(), await running.createInbox()];
-    await send(running, ELSEWHERE, { to: host.address });
-    expect((await onlyMessage(running, host)).read.authentication).toEqual({
-      ...{ spf: 'softfail', dkim: 'none', dmarc: 'fail' },
-    });
-    const envelope = { from: 'x@unheard-of.test', to: author.address };
-    await send(running, OUTSIDE, { from: 'x@unheard-of.test', envelope }, shop);
-    expect((await onlyMessage(running, author)).read.authentication).toEqual({
-      ...{ spf: 'none', dkim: 'pass', dmarc: 'none' },
-    });
-  });
-
   it('is checked once for all inboxes of a message', async () => {
     const running = await startBehindProxy();
     const inboxes = [await running.createInbox(), await running.createInbox()];

@@ -93,16 +93,6 @@ describe('mails that wait at the same time', () => {
     expect(order).toHaveLength(12);
   });
 
-  it('do not fail with one that the disk has no room for', async () => {
-    const { store, inbox } = await openWithInbox({ maxPages: 400 });
-    const small = () => store.messages.addBatch([mailTo([inbox])], T);
-    const large = store.messages.addBatch([mailTo([inbox], { raw: new Uint8Array(2_000_000) })], T);
-    const [, refused, ...others] = await Promise.allSettled([small(), large, small(), small()]);
-    expect(refused).toMatchObject({ reason: { code: 'unavailable' } });
-    expect(others.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
-    expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(3);
-  });
-
   it('do not fail with one of the same transaction that the disk has no room for', async () => {
     const { store, inbox } = await openWithInbox({ maxPages: 400 });
     const add = (bytes: number) =>
