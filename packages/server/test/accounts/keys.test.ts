@@ -38,21 +38,6 @@ describe('API keys', () => {
     expect(JSON.stringify([await list(), http.logged])).not.toContain(key.slice(8));
   });
 
-  it('are listed newest first, with their last use, and only to their own account', async () => {
-    const made: string[] = [];
-    for (const name of ['one', 'two']) {
-      await http.clock.advance(1);
-      made.unshift((await create({ name })).body.id);
-    }
-    await create({ name: 'theirs' }, http.keys.foreign);
-    const at = http.clock.now() + 5;
-    await http.store.keys.used([{ keyId: made[0] ?? '', at }]);
-    const keys = await list();
-    expect(keys.slice(0, 2).map(({ id }) => id)).toEqual(made);
-    expect(keys[0].lastUsedAt).toBe(new Date(at).toISOString());
-    expect(keys.map(({ name }) => name)).not.toContain('theirs');
-  });
-
   it('die at their expiry, to the millisecond, and stay listed', async () => {
     const expiresAt = new Date(http.clock.now() + 60_000).toISOString();
     const { body } = await create({ expiresAt: expiresAt.replace('Z', '+00:00') });

@@ -1,27 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { chance } from '../support/chance.ts';
 import { type Block, openStream } from '../support/event-stream.ts';
-import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import { sendMail } from '../support/mail/smtp-mail.ts';
 import { TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
 
 const CUTS = 50;
 const SENDERS = 4;
 /** So many mails are surely more than the cuts need. */
 const MAX_MAILS = 3_000;
-
-async function openSender(app: TestApp): Promise<SmtpClient> {
-  const client = await smtpClient(app.smtp.port);
-  await client.play(['→ 220', 'EHLO app.example.org → 250']);
-  return client;
-}
-
-const sendMail = (sender: SmtpClient, recipients: string[], subject: string) =>
-  sender.play([
-    'MAIL FROM:<app@example.org> → 250',
-    ...recipients.map((address) => `RCPT TO:<${address}> → 250`),
-    'DATA → 354',
-    `Subject: ${subject}\r\n\r\nhello\r\n. → 250`,
-  ]);
 
 /** What a reader has seen; it goes on where it was cut. */
 class Follower {
@@ -64,22 +50,20 @@ describe(`streams under load (seed ${random.seed})`, () => {
     const ofInbox = new Follower(`${app.url}/v1/inboxes/${watched.id}/events`);
     const ofAccount = new Follower(`${app.url}/v1/events`);
     const followers = [ofInbox, ofAccount];
-    const senders = await Promise.all(Array.from({ length: SENDERS }, () => openSender(app)));
     const isOver = () => followers.every(({ cuts }) => cuts >= CUTS);
     let mails = 0;
-    const sending = senders.map(async (sender) => {
+    const sending = Array.from({ length: SENDERS }, async () => {
       while (!isOver() && mails < MAX_MAILS) {
         mails++;
         // Sometimes to several at once: one mail, a message in each inbox.
         const recipients = inboxes.filter(() => random.between(0, 2) > 0).map(({ address }) => address);
-        await sendMail(sender, recipients.length > 0 ? recipients : [watched.address], `mail ${mails}`);
+        await sendMail(app.smtp.port, recipients.length > 0 ? recipients : [watched.address]);
       }
     });
     const following = followers.map(async (follower) => {
       while (follower.cuts < CUTS) await follower.read(random.between(1, 3_000), isOver);
     });
     await Promise.all([...sending, ...following]);
-    for (const sender of senders) sender.close();
 
     const stored = new Map<string, string[]>();
     for (const { id } of inboxes) stored.set(id, await idsIn(app, id));

@@ -1,5 +1,4 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -9,6 +8,7 @@ import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
 import type { Answer, Body } from '../support/api-client.ts';
 import { RECORDING, zipOf } from '../support/recording-archive.ts';
+import { playSmtp } from '../support/smtp-script.ts';
 import { appOfTest, ON_POSTGRES, startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 let app: TestApp;
@@ -62,20 +62,12 @@ async function messagesOf(id: string): Promise<{ message: Body; raw: Buffer }[]>
 
 /** Sends bytes that no mail library would make, by a plain SMTP dialogue. */
 async function sendRaw(to: string[], data: Buffer): Promise<void> {
-  const socket = connect(app.smtp.port, app.smtp.host);
-  const replies = socket.setEncoding('latin1')[Symbol.asyncIterator]();
-  const say = async (text: string) => {
-    socket.write(text, 'latin1');
-    const { value } = await replies.next();
-    if (!/^[23]/.test(String(value))) throw new Error(`refused: ${value}`);
-  };
-  await replies.next();
-  await say('EHLO recorder.example\r\n');
-  await say('MAIL FROM:<bounces+1@shop.example>\r\n');
-  for (const address of to) await say(`RCPT TO:<${address}>\r\n`);
-  await say('DATA\r\n');
-  await say(`${data.toString('latin1').replace(/^\./gm, '..')}\r\n.\r\n`);
-  socket.end();
+  const recipients = to.map((address) => `RCPT TO:<${address}> → 250`);
+  const stuffed = `${data.toString('latin1').replace(/^\./gm, '..')}\r\n.\r\n`;
+  await playSmtp(app.smtp.port, [
+    ...['→ 220', 'EHLO recorder.example → 250', 'MAIL FROM:<bounces+1@shop.example> → 250', ...recipients],
+    ...['DATA → 354', { send: Buffer.from(stuffed, 'latin1'), expect: 250 }],
+  ]);
 }
 
 /** Packs files as a program other than ours may do: with folders, data descriptors, ZIP64 and a comment. */

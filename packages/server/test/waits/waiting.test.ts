@@ -58,25 +58,6 @@ describe('a wait that explains itself', () => {
       expect(none.body).toMatchObject({ matched: false, messages: [], cursor: rest.body.cursor });
     });
 
-    it('understands since as a list does', async () => {
-      const id = await http.deliver(inbox);
-      for (const since of [inbox.cursor, '0', '2020-01-01T00:00:00Z']) {
-        expect(ids(await wait({ since, timeoutSeconds: 0 }))).toEqual([id]);
-      }
-      expect(ids(await wait({ since: id, timeoutSeconds: 0 }))).toEqual([]);
-      const answer = await wait({ since: 'yesterday' });
-      expect([answer.status, answer.body.code]).toEqual([400, 'invalid_since']);
-    });
-
-    it('does not change what a later wait or list answers', async () => {
-      const id = await http.deliver(inbox);
-      const one = await wait({});
-      expect((await wait({})).body).toEqual(one.body);
-      expect(ids(await http.api('GET', `/v1/inboxes/${inbox.id}/messages?since=${inbox.cursor}`))).toEqual([
-        id,
-      ]);
-    });
-
     it('looks through more messages than one page', async () => {
       for (let i = 0; i < 120; i++) await http.deliver(inbox, { subject: `number ${i}` });
       const id = await http.deliver(inbox, { subject: 'wanted' });

@@ -107,22 +107,6 @@ export function describeUsageMeter(given: Given): void {
     const use = useMeters(given);
     const { meterOn, charge, exhaust, outcome, month, dayCounts, standing } = use;
 
-    it.each([
-      ['killed', BLOCK],
-      ['stopped', 0],
-    ])('loses at most one block when it is %s', async (how, loss) => {
-      let used = 0;
-      for (let times = 0; times < 5; times++) {
-        const node = meterOn();
-        used += (await charge(node, 8)).length;
-        if (how === 'stopped') await node.stop();
-        if (how === 'stopped') expect((await month()).taken).toBe(used);
-      }
-      const all = used + (await exhaust([meterOn()]));
-      expect(all).toBeLessThanOrEqual(QUOTA);
-      expect(all).toBeGreaterThanOrEqual(QUOTA - 5 * loss);
-    });
-
     it('needs no write for a single request', async () => {
       let writes = 0;
       const { lease, report } = use.stored();

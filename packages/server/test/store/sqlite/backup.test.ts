@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -8,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databasePath } from '../../../src/config/config.ts';
 import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { backUp, restore } from '../../../src/operations/backup.ts';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
@@ -32,23 +32,16 @@ describe('backup and restore of the embedded database', () => {
     app = null;
   };
   const subjects = async (running: TestApp, id: string): Promise<string[]> => {
-    const found: string[] = [];
-    for (let cursor = ''; ; ) {
-      const { body } = await running.api('GET', `/v1/inboxes/${id}/messages?limit=200${cursor}`);
-      found.unshift(...body.messages.map(({ subject }: { subject: string }) => subject).toReversed());
-      if (!body.nextCursor) return found;
-      cursor = `&cursor=${body.nextCursor}`;
-    }
+    const { body } = await running.api('GET', `/v1/inboxes/${id}/messages`);
+    return body.messages.map(({ subject }: { subject: string }) => subject);
   };
 
+  const newFolder = useFolderOfTest();
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'mayfly-backup-'));
+    folder = newFolder();
     dataDir = join(folder, 'data');
   });
-  afterEach(async () => {
-    await stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterEach(stop);
 
   it('finishes while mails are received all the time, and restores exactly the mail acknowledged before it', async () => {
     const running = await start();

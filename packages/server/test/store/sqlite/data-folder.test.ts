@@ -1,20 +1,20 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { prepareFolder } from '../../../src/database/sqlite/connection.ts';
 import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { backUp, restore } from '../../../src/operations/backup.ts';
+import { useFolderOfTest } from '../../support/folder.ts';
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe('the files of a database', () => {
+  const folderOfTest = useFolderOfTest();
   let home: string;
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), 'mayfly-files-'));
+    home = folderOfTest();
     chmodSync(home, 0o755);
   });
-  afterEach(() => rmSync(home, { recursive: true, force: true }));
 
   it('are readable by their owner only, whatever the permissions of the folder', async () => {
     const path = join(home, 'mayfly.db');

@@ -8,10 +8,9 @@ import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
 import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 import { withReadings } from '../../support/store-on.ts';
-import { accountOn, everything, inboxAt, mailTo, onlyPlaced, sweepAll, T } from '../builders.ts';
+import { accountOn, everything, inboxAt, mailTo, sweepAll, T } from '../builders.ts';
 
 const DISK_MIB = 24;
-const YEAR_MS = 366 * 86_400_000;
 const FULL = { code: 'unavailable', message: expect.stringContaining('full') };
 
 describe.skipIf(!MAY_MOUNT)('a store whose disk is full (skipped where none may be mounted)', () => {
@@ -38,8 +37,6 @@ describe.skipIf(!MAY_MOUNT)('a store whose disk is full (skipped where none may 
   const newInbox = async (): Promise<InboxRecord> =>
     (await store.inboxes.create(accountId, inboxAt(), 1000, null)).inbox;
   const messagesKept = () => Number(beside.prepare('select count(*) as n from messages').get()?.n);
-  const addMail = (inbox: InboxRecord, bytes: number) =>
-    onlyPlaced(store, mailTo([inbox], { raw: new Uint8Array(bytes), maxMessages: 1e6 }), T);
 
   /** Others fill the disk but for so much. */
   function leaveFree(kib: number): void {
@@ -47,28 +44,6 @@ describe.skipIf(!MAY_MOUNT)('a store whose disk is full (skipped where none may 
     fill(filler);
     truncateSync(filler, statSync(filler).size - kib * 1024);
   }
-
-  /** Adds mails until there is no room for more. @returns how many there are */
-  async function fillWithMail(inbox: InboxRecord, bytes: number): Promise<number> {
-    for (let added = 0; ; added++) {
-      try {
-        await addMail(inbox, bytes);
-      } catch (error) {
-        expect(error).toMatchObject(FULL);
-        return added;
-      }
-    }
-  }
-
-  it('gets room from the sweeper when mail expires, and takes as much new mail', async () => {
-    const had = await fillWithMail(await newInbox(), 500_000);
-    expect(had).toBeGreaterThan(5);
-    expect(await fillWithMail(await newInbox(), 500_000)).toBe(0);
-    await sweepAll(store, T + YEAR_MS);
-    expect(messagesKept()).toBe(0);
-    await store.ping();
-    expect(await fillWithMail(await newInbox(), 500_000)).toBeGreaterThanOrEqual(had - 1);
-  });
 
   it('frees thousands of messages at once, though others have left it half a megabyte for its log', async () => {
     const inbox = await newInbox();
