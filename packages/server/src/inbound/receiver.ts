@@ -352,7 +352,7 @@ const inboxFull = (): AppError =>
 const UNSAFE_IN_TRACE = /[^A-Za-z0-9.:_[\]-]/g;
 
 /** The trace header (RFC 5321 section 4.4, RFC 3848), with CRLF. Names no recipient, to keep Bcc recipients hidden. */
-export function receivedLine(hostname: string, trace: Trace, envelope: MailEnvelope, now: number): string {
+function receivedLine(hostname: string, trace: Trace, envelope: MailEnvelope, now: number): string {
   const helo = envelope.helo.replace(UNSAFE_IN_TRACE, '?') || 'unknown';
   const peer = envelope.remoteAddress.includes(':')
     ? `IPv6:${envelope.remoteAddress}`

@@ -48,13 +48,3 @@ export function withReadings(store: Store): Store {
   };
   return { ...store, messages: { ...store.messages, addBatch } };
 }
-
-type Method = (...args: readonly unknown[]) => Promise<unknown>;
-
-/** Calls a method of a store by its path, such as `messages.addBatch`. */
-export async function callAt(store: Store, path: string, args: readonly unknown[]): Promise<unknown> {
-  const [noun = '', name = ''] = path.split('.');
-  const method = (store as unknown as Record<string, Record<string, Method>>)[noun]?.[name];
-  if (!method) throw new TypeError(`The store has no operation ${path}.`);
-  return method(...args);
-}
