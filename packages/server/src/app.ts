@@ -45,7 +45,7 @@ export interface Overrides {
   droppedLogLines?: () => number;
   resolve?: Resolve;
   retryDelays?: readonly number[];
-  /** Parse workers that several apps of a process share; their creator closes them. */
+  /** Parse workers shared by several apps of a process; the code that creates them closes them. */
   parsing?: Parsing;
   isDurable?: boolean;
   /** If true, a failure to listen on the metrics port is only logged. Set when the operator did not choose the port. */
@@ -55,7 +55,7 @@ export interface Overrides {
 export type RunningApp = Awaited<ReturnType<typeof startParts>>;
 type OnFirstKey = (key: string) => void;
 
-/** The app opens no file and no port before `start`. Processes with different roles share a PostgreSQL database. */
+/** The app opens no file and no port before `start`. */
 export function createApp(config: Config, overrides: Overrides = {}) {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.logLevel);
@@ -63,7 +63,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
   const certificates: Certificate[] = [];
 
   return {
-    /** @param onFirstKey receives the first API key; only its hash is stored @throws Error with advice */
+    /** @param onFirstKey receives the first API key; only its hash is stored @throws Error that says what to change */
     async start(onFirstKey?: OnFirstKey): Promise<RunningApp> {
       try {
         return await startParts({ config, overrides, clock, log, opened, certificates }, onFirstKey);
@@ -85,7 +85,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
         log.error({ err }, 'The new SMTP certificate cannot be used; the old one stays in use');
       }
     },
-    /** Finishes work in progress and closes everything, within 10 s. May be called twice. */
+    /** Waits up to 8 s for work in progress, and closes everything. May be called twice. */
     stop: () => opened.closeAll(),
   };
 }
@@ -102,11 +102,11 @@ type Parts = Awaited<ReturnType<typeof createParts>>;
 type SmtpServer = Awaited<ReturnType<typeof createSmtp>>;
 type HttpServer = Awaited<ReturnType<typeof createHttp>>;
 
-/** @returns what runs; a part is null if its role does not run in this process */
+/** @returns the started parts; null for a part whose role this process does not have */
 async function startParts(given: Given, onFirstKey?: OnFirstKey) {
   const { roles, pop3Port } = given.config;
   const parts = await createParts(given);
-  // Modules are loaded and routes added while a thread opens the database.
+  // Load modules and add routes while a thread opens the database.
   const [firstStart, { smtp, http }] = await Promise.all([
     prepareData(parts, onFirstKey),
     createServers(parts),
@@ -124,7 +124,7 @@ async function startParts(given: Given, onFirstKey?: OnFirstKey) {
     pop3,
     metrics,
     firstStart,
-    /** Returns a one-time code for the console. The code signs in with the newest key of the first account. */
+    /** Returns a code that signs in to the console with the newest key of the first account. */
     makeSignInCode: () => parts.signInCodes.make(firstStart.account.id),
   };
 }
@@ -178,7 +178,7 @@ async function createParts(given: Given) {
   };
 }
 
-/** Waits until the database is open, and adds what each database has. */
+/** Waits until the database is open, and creates the first account and the sink if they are missing. */
 async function prepareData(parts: Parts, onFirstKey?: OnFirstKey) {
   const { config, store, usage, clock, opened } = parts;
   await parts.databaseOpened;
@@ -194,7 +194,7 @@ async function prepareData(parts: Parts, onFirstKey?: OnFirstKey) {
 
 function webhookGuard({ config, overrides }: Given) {
   const allow = config.webhookAllow;
-  // Use the system's resolver only if webhooks may call private networks, because it may know hostnames of them.
+  // Use the system's resolver only if webhooks may call private networks: it may know names that DNS does not have.
   const resolve =
     overrides.resolve ??
     createResolve({
@@ -282,7 +282,7 @@ async function startSmtp({ config, certificates }: Parts, server: SmtpServer) {
   return endpoint;
 }
 
-/** Within this time, a held request with a revoked key ends. */
+/** Interval at which the keys of waits and streams are checked, to end those with a revoked key. */
 const RECHECK_EVERY_MS = 500;
 
 async function createHttp(parts: Parts, smtp: SmtpServer | null) {
@@ -428,7 +428,7 @@ function createOpened(log: Logger) {
   return {
     /** The part that was added last is closed first, after all listeners have stopped. */
     onClose: (closer: () => Promise<void>) => void closers.push(closer),
-    /** Parts that start work, such as SMTP or webhooks, stop concurrently. */
+    /** Parts that accept or start work, such as SMTP and webhooks. They stop first, concurrently. */
     addListener: (listener: (typeof listeners)[number]) => void listeners.push(listener),
     async closeAll(): Promise<void> {
       await Promise.all(listeners.splice(0).map((listener) => close(() => listener.stop(DRAIN_MS))));

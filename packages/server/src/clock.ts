@@ -38,7 +38,7 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Calls `work` again `ms` milliseconds after each call has ended. @returns a function that stops this */
+/** Calls `work` after `ms` milliseconds, and again `ms` after each call has ended. @returns a function that stops this */
 export function repeat(clock: Pick<Clock, 'sleep'>, ms: number, work: () => Promise<void>) {
   const stopping = new AbortController();
   const run = async (): Promise<void> => {

@@ -15,11 +15,11 @@ interface Limits {
   maxConnectionsPerAddress: number;
 }
 
-/** At most this share of `maxConnections` can be exempt from being counted. */
+/** Maximum share of `maxConnections` that {@link ConnectionLimiter.exempt} stops counting. */
 const EXEMPT_SHARE = 0.5;
 
 // Above the limit of a client, its new connection replaces one of its idle connections. Above the total limit, it
-// replaces one of the client with the most connections. So a client that floods the server replaces only its own.
+// replaces an idle one of the client with the most. So a client that floods the server replaces only its own.
 export class ConnectionLimiter<C extends LimitedConnection> {
   readonly #limits: Limits;
   /** Connections of each client, the least recently used first. */
@@ -116,7 +116,7 @@ export const isLoopback = (address: string): boolean =>
     ? address.startsWith('127.')
     : ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
 
-/** False for addresses of this machine: SPF does not apply to programs that run on it. */
+/** False for loopback addresses: SPF does not apply to programs on this machine. */
 export const isOutside = (address: string): boolean =>
   (isIPv4(address) || ipaddr.isValid(address)) && !isLoopback(address);
 

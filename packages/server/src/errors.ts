@@ -1,7 +1,7 @@
 import type { Problem, ProblemField } from '@mayfly/client/contract';
 import { quoted, withoutCredentials } from './text/nearest.ts';
 
-/** Clients get `unavailable` for `outcome_unknown`: the write may have taken effect (see `Store`). */
+/** After `outcome_unknown`, the write may have taken effect (see `Store`). Clients get `unavailable` instead of it. */
 export type ErrorCode = Problem['code'] | 'outcome_unknown';
 
 /** All details may be shown to the client. */

@@ -19,7 +19,7 @@ function createListeners() {
 
 export type EventBus = ReturnType<typeof createEventBus>;
 
-/** Events within a process, after the commit. They are hints: subscribe before you query the store. */
+/** Events within a process, published after the commit. Subscribe before you query the store, or you may miss one. */
 export function createEventBus() {
   const [byInbox, byAccount, ofDeliveries] = [createListeners(), createListeners(), createListeners()];
   return {

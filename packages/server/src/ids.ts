@@ -81,13 +81,13 @@ function credential(prefix: CredentialPrefix, entropy: Uint8Array): string {
   return body + checksum(body);
 }
 
-/** Only its {@link hashCredential} may be stored. */
+/** Store only the {@link hashCredential} of the result. */
 export function newCredential(prefix: CredentialPrefix): string {
   // More than the 20.1 bytes that are needed, so that the bias of the modulo 62^27 is below 2^-95.
   return credential(prefix, randomBytes(32));
 }
 
-/** Deterministic, so that a repeated request returns the same token. @param nonce random, and stored */
+/** Deterministic, so that a repeated request returns the same token. @param nonce random, stored with the request */
 export function deriveReadToken(idempotencyKey: string, nonce: string): string {
   return credential(
     'mft',
@@ -95,7 +95,7 @@ export function deriveReadToken(idempotencyKey: string, nonce: string): string {
   );
 }
 
-/** False for a mistyped or incomplete credential. True without prefix mfk_ or mft_: chosen keys have no checksum. */
+/** False for a mistyped or incomplete credential. Always true without mfk_ or mft_: chosen keys have no checksum. */
 export function hasValidChecksum(value: string): boolean {
   if (!/^mf[kt]_/.test(value)) return true;
   if (!/^mf[kt]_[0-9A-Za-z]{33}$/.test(value)) return false;

@@ -1,10 +1,10 @@
 import { flushCompileCache } from 'node:module';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
-/** Garbage collection is delayed, because it blocks, and test runs send requests right after the start. */
+/** Delay of the garbage collection after the start: it blocks, and tests send requests right after the start. */
 const SETTLE_MS = 2_000;
 
-/** Frees memory that only the start needed: 10 MB per thread, in 25 to 100 ms. Has no effect without `--expose-gc`. */
+/** Frees the memory that startup has used: 10 MB per thread, in 25 to 100 ms. Needs `--expose-gc`. */
 export function giveBackMemoryLater(): void {
   const collect = () => {
     flushCompileCache();
@@ -13,7 +13,7 @@ export function giveBackMemoryLater(): void {
   void sleep(SETTLE_MS, undefined, { ref: false }).then(collect);
 }
 
-/** V8's young generation in a worker, MiB. A tenth of the default is enough: objects of a batch become garbage early. */
+/** Size of V8's young generation in a worker, MiB. A tenth of the default is enough for the short-lived objects. */
 export const YOUNG_HEAP_MB = 12;
 
 // Memory of large mails is freed explicitly: V8 lets 64 MB of unreachable buffers accumulate in each thread.
@@ -33,7 +33,7 @@ export function freeIfLarge({ buffer }: Uint8Array): void {
   else buffer.transfer(0);
 }
 
-/** Smaller read buffers may share memory with other data. */
+/** Minimum size of a read buffer that is freed: smaller ones may share memory with other data. */
 const FREED_READ_BYTES = 16 * 1024;
 
 /** Frees a socket's read buffer, to reduce garbage collection. Call this only when no other code uses the bytes. */
@@ -42,10 +42,10 @@ export function freeRead({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);
 }
 
-/** Bytes to copy in one turn of the event loop. To copy them takes a third of a millisecond. */
+/** Bytes to copy in one turn of the event loop, which takes a third of a millisecond. */
 const COPIED_PER_TURN = 1024 * 1024;
 
-/** The copy is not resizable, so reading its bytes is twice as fast. @param isNeeded if false, the result is empty */
+/** Returns a copy that is not resizable and so twice as fast to read; empty as soon as `isNeeded` returns false. */
 export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
   const copy = new Uint8Array(bytes.length);
   for (let at = 0; at < copy.length; at += COPIED_PER_TURN) {

@@ -62,7 +62,7 @@ const operations = {
  * - `outcome_unknown`: the whole write may have taken effect
  */
 export interface Store extends Calls<typeof operations> {
-  /** Grows with every write; with `inboxes`, only if inboxes may change. @returns null if other processes write too */
+  /** Counts writes; with `inboxes`, only those that may change inboxes. @returns null if other processes write too */
   generation(of?: 'inboxes'): number | null;
   /** Writes of this process that the embedded database has not completed; 0 with PostgreSQL. */
   pendingWrites(): number;
@@ -136,7 +136,7 @@ export function storeOf(
   };
 }
 
-/** Runs one read per key at a time. Calls during a read share the next, so they see all earlier writes. */
+/** Runs one read per key at a time. Calls during a read share the next read, so they see all earlier writes. */
 function createQueue() {
   const running = new Map<string, Promise<unknown>>();
   const next = new Map<string, Promise<unknown>>();

@@ -6,7 +6,7 @@ import { LOCAL_PLAN } from './plans.ts';
 import type { KeyRecord } from './sql.ts';
 
 export const MAX_KEYS_PER_ACCOUNT = 1000;
-/** Letters of the secret that lists show. Too few to guess a key. */
+/** Number of letters of the secret that key lists show: too few to guess the key. */
 const SHOWN_SECRET_LETTERS = 4;
 const MADE_KEY = /^mfk_/;
 

@@ -81,7 +81,7 @@ export function createPlans(settings: PlanSettings = {}) {
 const LIMITS = Object.keys(BUILT_IN_PLANS.free) as (keyof Plan)[];
 const PLAN_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
-/** Messages that are being received share `IN_FLIGHT_BYTES` of memory. A larger message could never be received. */
+/** Equals `IN_FLIGHT_BYTES`, the memory for all messages in transfer: a larger message could never be received. */
 const MAX_MESSAGE_BYTES = 64 * MIB;
 
 function readLimit(plan: string, limit: keyof Plan, value: unknown): number {

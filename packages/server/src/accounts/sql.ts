@@ -122,7 +122,7 @@ const KEY = constant(
 const LISTED_KEY = sql`${KEY}, last_used_at as "lastUsedAt"`;
 const isUnexpired = (now: number) => sql`(expires_at is null or expires_at > ${now})`;
 
-/** Marks a revoked key, so that a start does not add it again from the configuration. */
+/** Marks a revoked key, so that a starting server does not add it again from its configuration. */
 const revokedMarker = (hash: string): string => `revoked-key ${hash}`;
 
 async function rememberRevoked(tx: Tx, hash: string): Promise<void> {

@@ -19,7 +19,7 @@ import { json, plain, table, time } from './text.ts';
 
 const expired = (key: ListedKey, now: number) => key.expiresAt !== null && key.expiresAt <= now;
 
-/** True for a key set by MAYFLY_API_KEY. */
+/** A key without the prefix of generated keys can only come from MAYFLY_API_KEY. */
 export const isChosenByHand = ({ prefix }: ListedKey): boolean => !prefix.startsWith('mfk_');
 
 export const tableOfKeys = (keys: readonly ListedKey[], now: number): string =>

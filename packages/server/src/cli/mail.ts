@@ -28,7 +28,7 @@ const isAscii = (text: string): boolean => /^[\x20-\x7e\n\t]*$/.test(text);
 export function encodeHeader(text: string): string {
   const line = text.replaceAll(/[\r\n]+/g, ' ');
   if (isAscii(line)) return line;
-  // A line has at most 76 characters: enough for "Subject: " and base64 of nine characters of four bytes.
+  // RFC 2047 limits lines to 76 characters: enough for "Subject: " and base64 of nine characters of four bytes.
   const words = line.match(/.{1,9}/gsu) ?? [];
   return words.map((one) => `=?utf-8?B?${Buffer.from(one).toString('base64')}?=`).join('\r\n ');
 }

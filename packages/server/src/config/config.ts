@@ -127,7 +127,7 @@ function readSetting<K extends Key>(key: K, env: Environment, problems: string[]
   return undefined;
 }
 
-/** Checks settings against each other; invalid ones are undefined. */
+/** Finds settings that contradict each other. A setting whose own value is invalid is undefined. */
 function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signupPlan }: Partial<Config>): string[] {
   const problems: string[] = [];
   if ((smtpTlsCert === null) !== (smtpTlsKey === null)) {
@@ -159,7 +159,7 @@ export function readCertificate(env: Environment) {
   return certificateOf({ smtpTlsCert, smtpTlsKey });
 }
 
-/** @param defaults by variable name, instead of those of {@link SETTINGS} @throws ConfigError with every problem */
+/** @param defaults by variable name; they replace those of {@link SETTINGS} @throws ConfigError with every problem */
 export function parseConfig(env: Environment, defaults: Readonly<Record<string, string>> = {}): Config {
   const problems: string[] = [];
   const fallbackOf = (key: Key) => defaults[variableOf(key)] ?? (SETTINGS[key] as Setting).fallback;

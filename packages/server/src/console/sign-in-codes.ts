@@ -4,7 +4,7 @@ import { hashCredential, newCredential } from '../ids.ts';
 const REUSE_MS = 60_000;
 export type SignInCodes = ReturnType<typeof createSignInCodes>;
 
-/** Codes in links that sign in without a key. Codes are only in memory, so a restart invalidates them. */
+/** Makes codes for links that sign in without a key. Only the last code is valid; a restart invalidates it. */
 export function createSignInCodes() {
   let made: { hash: string; accountId: string; endsAt: number } | undefined;
   return {

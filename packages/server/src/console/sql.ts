@@ -3,7 +3,7 @@ import { read, sql, write } from '../database/sql.ts';
 
 /** A session without a request for this long ends, so that none survives a night. */
 export const SESSION_IDLE_MS = 12 * HOUR_MS;
-/** A session in use ends after this time: a stolen cookie works for a week at most. */
+/** Maximum age of a session, even if it is in use: a stolen cookie works for a week at most. */
 export const SESSION_MAX_MS = 7 * DAY_MS;
 
 /** A browser that is signed in to the console. It has the rights of its credential while the credential is valid. */

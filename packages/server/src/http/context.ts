@@ -49,7 +49,7 @@ export interface HttpDeps {
   clock: Clock;
   log: Logger;
   metrics: Registry;
-  /** Whether the development key is a key of the first account, at least for imitated APIs. */
+  /** Whether the development key is accepted, at least by imitated APIs. */
   hasDevKey?: boolean | undefined;
   signInCodes: SignInCodes;
   /** Set only by tests. */

@@ -9,7 +9,7 @@ export const MAX_DISCARDED_BYTES = 128 * 1024;
 
 export const CONNECTION_LIMITS = {
   maxConnections: 10_000,
-  /** Twice {@link MAX_HELD_PER_ACCOUNT}: waits and streams of one account use at most half of the connections. */
+  /** Twice {@link MAX_HELD_PER_ACCOUNT}: waits and streams of one account use at most half of it. */
   maxConnectionsPerAddress: 2_000,
   headersTimeoutMs: 10_000,
   /** Enough for a message of 50 MiB at 7 Mbit/s. Not more, because a slow client holds memory for its mail. */
@@ -27,9 +27,9 @@ export type ConnectionLimits = typeof CONNECTION_LIMITS;
 export const MAX_HELD_PER_ACCOUNT = 1_000;
 /** Maximum characters of a path parameter. Ids have 30. */
 export const MAX_PARAMETER = 1_000;
-/** Attachments up to this size are decoded on the main thread (1 ms per MB); larger ones go to a worker. */
+/** Attachments up to this size are decoded at once on the main thread (1 ms per MB); larger ones in steps or a worker. */
 export const DECODED_HERE_BYTES = 256 * 1024;
-/** Maximum of concurrent decodings, each of which holds a whole message in memory. One account gets at most two. */
+/** Limit of concurrent decodings, each of which may hold a whole message in memory. An account gets at most two. */
 export const MAX_DECODINGS = 3;
 /** Attempts to create a random address. If all of them exist already, the random generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;

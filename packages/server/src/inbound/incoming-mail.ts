@@ -5,9 +5,9 @@ import { freeIfLarge, freeRead, LARGE_BYTES } from '../memory.ts';
 
 /** Bytes left free in front of a message for its Received line, which has two host names of up to 255 letters. */
 export const TRACE_HEADROOM_BYTES = 1024;
-/** Memory for all messages, besides `FREE_BYTES` for each. Must be enough for one message of the maximum size. */
+/** Memory for all messages, beside `FREE_BYTES` for each. Must be enough for one message of the maximum size. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/** First bytes of a message that take no memory of the limit: a socket reads them before backpressure can stop it. */
+/** Bytes of each message that do not count: a socket reads this much before backpressure can stop it. */
 export const FREE_BYTES = 64 * 1024;
 /** While a message waits for memory, messages that hold memory are rejected if they arrive more slowly than this. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;

@@ -15,7 +15,7 @@ import { findMessage } from '../messages/contents.ts';
 import { quoted } from '../text/nearest.ts';
 import { emptyMessage, inject } from './injection.ts';
 
-/** Generated clients send bytes with the second type. */
+/** Generated clients send bytes as `application/octet-stream`. */
 const ACCEPTS = ['message/rfc822', 'application/octet-stream'];
 const EXAMPLE = `From: Shop <no-reply@shop.example>
 To: signup-test@mayfly.test

@@ -184,8 +184,9 @@ export class Receiver {
   }
 
   /**
-   * Queues a refusal, so that no reply waits for the disk. It is stored only if its domain belongs to an account, or
-   * is a shared domain or similar to one. @param refusal `address`: the path of RCPT, or {@link NO_RECIPIENT}
+   * Queues a refusal, so that no reply waits for the disk. One with a recipient is stored only if the domain belongs
+   * to an account, or is a shared domain, a subdomain of one, or similar to one.
+   * @param refusal `address`: the path of the RCPT command, or {@link NO_RECIPIENT}
    */
   refused(refusal: Refusal): void {
     if (refusal.address === NO_RECIPIENT) this.#refusals.offer(refusal);

@@ -9,7 +9,7 @@ const MAX_LENGTH = 512;
 
 /** Credentials of SASL PLAIN (RFC 4616 section 2). */
 export interface SmtpCredentials {
-  /** '' means the identity of `username`. Other identities are rejected. */
+  /** '' or the same as `username`; any other identity is rejected. */
   authorizeAs: string;
   username: string;
   password: string;

@@ -11,7 +11,7 @@ import type { InboxKind } from './records.ts';
 
 const MAX_LISTED_DOMAINS = 10;
 
-/** In lower case, and without a tag (`+…`). */
+/** An address in lower case and without a tag (`+…`), and its two parts. */
 export type AddressParts = Omit<GeneratedAddress, 'heldUntil'>;
 
 export interface Wanted {
@@ -82,7 +82,7 @@ export const anyAddress = (domain: string, localPart = newLocalPart): Wanted => 
   ...{ kind: 'address', parts: () => partsOf(localPart(), domain), isRandom: true },
 });
 
-/** The inbox gets the account's own domain, or a random subdomain of a shared one: mail for both is accepted. */
+/** A catch-all inbox takes a whole domain of the account, or a random subdomain of a shared domain. */
 async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const why = '"catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.';
   assertLeftOut(body, ['localPart', 'address'], why);

@@ -14,7 +14,7 @@ import { quoted } from '../text/nearest.ts';
 import { onFreeAddress, partsOf, wantedAddress } from './address-parameters.ts';
 import { type IdempotentRequest, type InboxRecord, PERMANENT_UNTIL, type StagedMails } from './records.ts';
 
-/** Too long to guess: read tokens of idempotent creations are derived from it. */
+/** Enough bytes that a nonce cannot be guessed: read tokens of idempotent creations are derived from it. */
 const NONCE_BYTES = 16;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
@@ -133,7 +133,7 @@ export function toInbox(inbox: InboxRecord, plan: Plan, domains: readonly string
   };
 }
 
-/** No other inbox may have this label. */
+/** Labels of the sink. No other inbox may have them. */
 const SINK_LABELS = { mayfly: 'sink' };
 
 const hasSinkLabel = (labels: Record<string, string>): boolean => labels.mayfly === SINK_LABELS.mayfly;

@@ -62,7 +62,7 @@ export interface StagedMails {
   stage: string;
   /** Sources with their RCPT addresses. An empty list stands for the address of the inbox. */
   mails: { source: number; rcptTo: string[] }[];
-  /** When the inbox is created. Its `createdAt` is earlier: when the import began. */
+  /** The current time. The inbox gets an earlier `createdAt`: when the import began. */
   now: number;
 }
 

@@ -10,7 +10,7 @@ import { messageOf } from '../errors.ts';
 import { type OnStep, requireSound } from './backup.ts';
 
 const LOCK_TIMEOUT_MS = 10_000;
-/** Rows of one INSERT: PostgreSQL takes 65,535 parameters, and no table has 60 columns. */
+/** Rows of one INSERT: PostgreSQL accepts 65,535 parameters, and every table has fewer than 60 columns. */
 const BATCH_ROWS = 1_000;
 const BATCH_BYTES = 4 * 1024 * 1024;
 /** Rows read back at a time from tables with bytea columns, where a row may have a few MB. */
@@ -37,7 +37,7 @@ const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const select = ({ name, columns }: Table): string =>
   `select ${columns.map(quote).join(', ')} from ${quote(name)}`;
 
-/** All tables of Mayfly's own, each after the tables that it references. */
+/** All tables of Mayfly, each after the tables that it references. */
 const tablesOf = (source: DatabaseSync): Table[] =>
   source
     .prepare(

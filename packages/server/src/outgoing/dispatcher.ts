@@ -15,7 +15,7 @@ import { failed, NotSent, type Relay } from './relay.ts';
 import { reportMail, unsubscribeUrl } from './reports.ts';
 import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
-/** For all accounts together; sql.ts limits the attempts of one account. */
+/** Limit for all accounts together; sql.ts limits the attempts of one account. */
 const MAX_ATTEMPTS_AT_ONCE = 64;
 
 interface DispatcherDeps extends DueLoopDeps {
@@ -28,7 +28,7 @@ interface DispatcherDeps extends DueLoopDeps {
 
 const cancelled = (why: string): NotSent => new NotSent('cancelled', why);
 
-/** The result to store. Undefined if the transaction that stored the mail has done so, or the attempt was aborted. */
+/** The result to store; undefined if the transaction of the mail has stored it, or the attempt was aborted. */
 type Attempted = OutgoingResult | undefined;
 
 /** Sends due items: scheduled mail into inboxes; simulated events, bounce reports and replies to the tested application. */

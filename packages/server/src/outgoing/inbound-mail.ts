@@ -3,7 +3,7 @@ import { attachmentPart, bodyBytes } from '../mail/mime/part-index.ts';
 import { parseMail } from '../mail/parse.ts';
 import type { ClaimedOutgoing } from './sql.ts';
 
-/** A reply for a provider's inbound webhook. Parsed on the main thread, because it is small and our own. */
+/** Converts a reply for a provider's inbound webhook. Parses on the main thread: the mail is small and our own. */
 export function inboundMail(raw: Uint8Array, { id, createdAt, details }: ClaimedOutgoing): InboundMail {
   const { summary, content, index } = parseMail(raw);
   const source = Buffer.from(raw);

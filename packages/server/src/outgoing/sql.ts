@@ -18,7 +18,7 @@ import {
 // each mail arrives exactly once. Requests to other programs are sent at least once, always with the same id.
 
 const MAX_PENDING = 1_000;
-/** A claim takes at most this many inboxes, and this many rows of each inbox. */
+/** A claim takes scheduled mail of at most this many inboxes, this many rows of each, and this many other rows. */
 const CLAIMED = 20;
 /** Limit of concurrent attempts per account. Several nodes that claim at once may exceed it slightly. */
 const ATTEMPTS_PER_ACCOUNT = 8;
@@ -30,13 +30,13 @@ export interface OutgoingDetails {
   via?: ProviderName;
   mailFrom?: string;
   to?: string[];
-  /** Only for scheduled mail. */
+  /** The fields from here to `begunAt` are only for scheduled mail. */
   providerId?: string;
   given?: Readonly<Record<string, unknown>>;
   remoteAddress?: string;
   requestId?: string;
   begunAt?: number;
-  /** Only for replies. */
+  /** The fields from here on are only for replies. */
   subject?: string;
   text?: string;
   rfcMessageId?: string;
@@ -213,7 +213,7 @@ export const outgoing = {
     return row?.raw ?? undefined;
   }),
 
-  /** Makes pending items due `ms` earlier. @returns how many are due; undefined if the inbox is not live */
+  /** Makes pending items due `ms` earlier. @returns how many became due; undefined if the inbox is not live */
   advance: write(
     { keepsInboxes: true },
     async (tx, accountId: string, inboxId: string, ms: number, wall: number, now: number) => {
@@ -227,7 +227,7 @@ export const outgoing = {
     },
   ),
 
-  /** Changes the time of a scheduled mail; null cancels it. @returns false if the mail is not pending */
+  /** Changes the time of a scheduled mail; null cancels it. @returns false if it is not pending or is being sent */
   reschedule: write(
     { keepsInboxes: true },
     async (

@@ -10,7 +10,7 @@ export interface ProviderSettingsRecord {
   baseUrl: string;
 }
 
-/** Loads the providers on first use, to keep the start fast. @throws Error for an unknown name */
+/** Loads the providers at first use, to keep the startup time short. @throws Error for an unknown name */
 export async function providerNamed(name: ProviderName): Promise<Provider> {
   const { PROVIDERS } = await import('@mayfly/providers');
   const provider = PROVIDERS.find((one) => one.name === name);

@@ -5,7 +5,7 @@ import { FOR_UPDATE_SKIP_LOCKED, parseOr, read, sql, type Tx, write } from '../d
 const MAX_TEMPLATES = 1_000;
 /** Total size of the templates of one owner, because one request may return all of them. */
 const MAX_TEMPLATE_BYTES = 16 * 1024 * 1024;
-/** Number of request results that are kept per owner and provider. Tests read them soon after the request. */
+/** Number of request results that are kept per owner, provider and kind. Tests read them soon after the request. */
 const MAX_REQUESTS = 2_000;
 const REMOVED_PER_STEP = 100;
 
@@ -66,7 +66,7 @@ export const providerItems = {
     },
   ),
 
-  /** @returns false if the owner has reached the limit of templates */
+  /** @returns false if the owner has reached a limit of templates */
   keep: write({ keepsInboxes: true }, async (tx, item: Item, value: unknown, expiresAt: number) => {
     await tx.run(insertion(item, value, expiresAt));
     if (item.kind !== 'template') return true;

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply } from './protocol.ts';
 
-/** `length`: bytes of the header. `client`: its address; null if the header has none: then the peer is the client. */
+/** `length`: bytes of the header. `client`: address of the client; null if the header has none (the peer is used). */
 export type ProxyHeader = { length: number; client: string | null } | 'incomplete' | 'invalid';
 
 const V1_PREFIX = Buffer.from('PROXY ');
@@ -137,11 +137,11 @@ export interface DataLimits {
 
 /** Accepting any other end of data enables SMTP smuggling (CVE-2023-51764 to -51766). */
 const END = '\r\n.\r\n';
-/** The last bytes of a read, if they may begin END or a CRLF. They are processed with the next read. */
+/** Last bytes of a read that may be the start of END or of a CRLF. They are processed with the next read. */
 const UNDECIDED = /(?:(?<=\n)\.)?\r?$/;
 const BARE = /\r(?!\n)|(?<!\r)\n/;
 const BARE_OR_STUFFED = /\r(?!\n)|(?<!\r)\n|\n\./;
-/** Stuffed dots (RFC 5321 section 4.5.2). After a bare LF, only the first of two dots is a stuffed one. */
+/** Stuffed dots (RFC 5321 section 4.5.2). After a bare LF, a dot is removed only if another dot follows. */
 const STUFFED = /(\r\n)\.|((?<!\r)\n)\.(?=\.)/g;
 
 /** Parses the message after DATA (RFC 5321 sections 4.1.1.4 and 4.5.2), received in pieces of any size. */

@@ -11,7 +11,7 @@ export interface Reply {
   text: string;
 }
 
-/** A reply (null for none) that does not count in `maxErrors`. `disconnects`: whether the connection is then closed. */
+/** A reply (null for none) that `maxErrors` does not count. `disconnects`: whether the connection is closed after it. */
 export interface Outcome {
   reply: Reply | null;
   disconnects: boolean;

@@ -12,8 +12,8 @@ import { NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import { type Outcome, REPLIES, type Reply, replyLine } from './protocol.ts';
 
 const MAX_EARLY = 100;
-/** A client that disconnects early twice within this time (milliseconds) counts as a health check. */
-const REGULAR_MS = 60_000;
+/** A client that also disconnected early in this time before the searched period is taken for a health check. */
+const HEALTH_CHECK_MS = 60_000;
 const MAX_SENDERS = 1_000;
 
 type Peer = Pick<Refusal, 'remoteAddress' | 'helo'>;
@@ -42,9 +42,9 @@ export class SmtpVisits {
     return (this.#delivered.get(keyOf(client)) ?? 0) >= at;
   }
 
-  /** Clients that disconnected early after the time `after`, newest first. Health checks are excluded. */
+  /** Clients that disconnected early since `after` (epoch milliseconds), newest first, without health checks. */
   earlyLeavers(after: number): EarlyLeaver[] {
-    const before = this.#early.filter(({ at }) => at <= after && at > after - REGULAR_MS).map(keyOf);
+    const before = this.#early.filter(({ at }) => at <= after && at > after - HEALTH_CHECK_MS).map(keyOf);
     return this.#early.filter((one) => one.at > after && !before.includes(keyOf(one)));
   }
 }
@@ -179,7 +179,7 @@ export class SessionReports {
     if (!isFault) this.missed(message, shown, given === null);
   }
 
-  /** If an authenticated client's own inbox got the mail, records for each other recipient that it went there. */
+  /** If the inbox of an authenticated client got the mail, records this for each address that it was meant for. */
   #stored({ envelope, recipients }: Named): void {
     this.#context.visits.delivered(envelope, this.#context.clock.now());
     if (!this.target) return;
@@ -216,7 +216,7 @@ export class SessionReports {
     log.info(this.#peer, 'SMTP credentials were refused');
     const sender = { mailFrom: '', helo: '', remoteAddress: this.#peer.remoteAddress };
     const isAddress = parseAddress(username, { smtputf8: true }) !== undefined;
-    // Do not store other user names: they are guesses, and would displace useful entries.
+    // Do not store refusals of other user names: they are guesses, and would displace useful refusals.
     if (isAddress || username.startsWith('inb_'))
       this.#refused(sender, isAddress ? username : NO_RECIPIENT, replyLine(reply));
     return reply;

@@ -25,7 +25,7 @@ interface ConnectionContext extends SessionContext {
   server: ConnectionServer<Connection>;
 }
 
-/** Input is discarded for this time before closing, or the last reply could be lost (RFC 1122 4.2.2.13). */
+/** Time for discarding input before closing: unread input would cause a reset and lose the last reply (RFC 1122). */
 const LINGER_MS = 2_000;
 const NOTHING = Buffer.alloc(0);
 
@@ -83,7 +83,7 @@ class Connection implements Transport, LimitedConnection {
     const rejectedBy = server.limiter.enter(this, isLoopback(this.remoteAddress));
     if (rejectedBy) {
       const reply = rejectedBy === 'address' ? REPLIES.tooManyFromYou : REPLIES.tooManyConnections;
-      // A client that expects a TLS handshake could not read a reply in plain text.
+      // A client that expects a TLS handshake cannot read a reply in plain text.
       this.#socket.end(this.#implicitTls ? '' : `${replyLine(reply)}\r\n`);
       this.#socket.destroySoon();
       return;
@@ -355,7 +355,7 @@ export class ConnectionServer<C extends ServedConnection> {
     const { clock, log } = this.#deps;
     // Half-open, so that a client that sends everything and closes its side (a script with nc) still gets replies.
     const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-      // Twice the limit, because rejected connections and those in a handshake are not counted by the limiter.
+      // Twice the limit: the limiter does not count connections that send a PROXY header, are rejected or are closing.
       if (this.open.size >= 2 * maxConnections) socket.destroy();
       else accept(socket);
     });

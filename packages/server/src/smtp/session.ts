@@ -88,8 +88,8 @@ const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
 
 /**
  * One SMTP session (RFC 5321), from greeting to close. The replies to commands that arrive in one read are written
- * together. How the input is split into reads changes no reply, with one exception: a PROXY header of version 2
- * from an untrusted peer is recognised only if one read contains it.
+ * together. How the input is split into reads changes no reply, with one exception: the signature of a PROXY
+ * header (version 2) of an untrusted peer is recognised only within one read.
  */
 export class Session {
   /** Whether the client waits for the server: for a reply, or for memory for its message. */
@@ -180,7 +180,7 @@ export class Session {
       visits.leftEarly({ at: clock.now(), remoteAddress, helo: this.#helo });
   }
 
-  /** @param isAnswer whether the line answers an AUTH challenge @returns undefined without a valid line */
+  /** @param isAnswer whether the line answers an AUTH challenge @returns undefined if it is invalid, or at the end */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     let found = this.#nextLine(isAnswer);
     while (found === 'incomplete' && !this.#isOver) {
@@ -264,7 +264,7 @@ export class Session {
     const isFirst = this.#linesRead === 1;
     if (isFirst && HTTP_VERB.test(line)) return last(REPLIES.notSmtp);
     if (isFirst && /^PROXY /i.test(line)) return last(REPLIES.untrustedProxy);
-    // RCPT commands beyond the recipient limit do not count: they are cheap, and have their own reply.
+    // At the recipient limit, commands do not count: a client may send many more RCPT, each of which gets 452.
     if (!this.#isFull) this.#commandsSinceMail++;
     if (this.#commandsSinceMail > limits.maxCommandsPerMail) return REPLIES.tooManyCommands;
     if (CONTROL.test(line)) return REPLIES.controlCharacter;
@@ -501,7 +501,7 @@ export class Session {
     return given;
   }
 
-  /** Applies the next fault rule of each inbox, in RCPT order, until one rule replies to all recipients. */
+  /** Applies the next fault rule of each inbox, in RCPT order, until a rule replies or closes the connection. */
   async #findFault(at: FaultPoint, recipients: readonly Recipient[], { envelope }: Transaction) {
     const { receiver, log } = this.#context;
     const asked = new Set<string>();
@@ -549,7 +549,7 @@ export class Session {
     // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
     this.#discardInput();
     const cipher = this.#transport.encrypt(this.#helo ?? '');
-    // With a HELO name, a failed handshake would also be reported as an early disconnect.
+    // Without this, a failed handshake would also be reported as an early disconnect.
     this.#helo = undefined;
     this.#encrypted(await cipher);
     return undefined;

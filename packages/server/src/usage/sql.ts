@@ -42,7 +42,7 @@ async function pass(
   return passed;
 }
 
-/** All transactions must lock rows in the same order, to prevent deadlocks. */
+/** Sorts rows, because all transactions must lock them in the same order to prevent deadlocks. */
 function inOrder<T>(rows: T[], keyOf: (row: T) => string): T[] {
   return rows.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : Number(keyOf(a) > keyOf(b))));
 }
@@ -72,7 +72,7 @@ export const usage = {
     ) => {
       const max = limit ?? Number.MAX_SAFE_INTEGER;
       const first = Math.min(want, max);
-      // All expressions see the row before the update.
+      // Both uses of `grant` see the row as it was before the update.
       const grant = sql`case when usage_months.taken >= ${max} then 0
         when ${max} - usage_months.taken < ${want} then ${max} - usage_months.taken else ${want} end`;
       const row = await tx.first<MonthRow & { granted: number }>(
@@ -113,7 +113,7 @@ export const usage = {
 /** A node without a heartbeat for this long counts as dead. Nodes write one every three seconds. */
 const NODE_LIVES_MS = 10 * SECOND_MS;
 
-/** Live servers. Times are those of the database's clock. */
+/** Live servers. `seen_at` is a time of the database's clock. */
 export const nodes = {
   beat: write({ keepsInboxes: true }, async (tx, id: string, now: number): Promise<number> => {
     const time = databaseTime(now);

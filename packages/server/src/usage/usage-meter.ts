@@ -5,7 +5,7 @@ import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
 import type { UsageReport } from './sql.ts';
 
-/** A lease has at most this share of the quota. A crash of a node loses at most one lease per account. */
+/** Maximum share of the quota in one lease. A node that crashes loses at most one lease per account. */
 const LEASE_SHARE = 1 / 100;
 const MAX_LEASE = 1_000;
 /** Delay before a used-up quota is queried again. Other nodes may have returned unspent requests by then. */
@@ -63,7 +63,7 @@ class AccountMonth {
 const REPORT_EVERY_MS = 10_000;
 /** An account without a request for this long returns the rest of its lease, for other nodes. */
 const RETURN_AFTER_MS = 60_000;
-/** An account without a request for this long is dropped from memory. No request that may be refunded takes so long. */
+/** An account without a request for this long is dropped from memory. Longer than a request that may be refunded. */
 const FORGET_AFTER_MS = 600_000;
 
 function quotaExceeded(limit: number, resetAt: number, now: number): AppError {

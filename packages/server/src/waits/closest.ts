@@ -48,7 +48,7 @@ function comparedOf(message: MessageRecord, { condition, got }: FailedCondition)
   return made;
 }
 
-/** The share of the condition's words that occur in its field; 0 below MIN_LIKENESS. */
+/** The share of the condition's words that the message contains; 0 below MIN_LIKENESS. */
 function likeness(failed: FailedCondition, message: MessageRecord): number {
   const { condition, expected } = failed;
   if (!isText(condition)) return 0;
@@ -64,7 +64,7 @@ function likeness(failed: FailedCondition, message: MessageRecord): number {
   return share >= MIN_LIKENESS ? share : 0;
 }
 
-/** Texts count twice, because they say more about the intended message than a code or an attachment. */
+/** Text conditions count twice: they say more about the intended message than a code or an attachment. */
 const weightOf = (condition: string): number => (isText(condition) ? 2 : 1);
 
 export function likenessOf({ message, failed }: CheckedMessage, match: Filters): number {
@@ -113,7 +113,7 @@ const PATTERN = /^\^|\.[*+]|\\[dwsbDWSB.]|\[[^\]]+\][*+]|\(\?[:=!]|^\/.+\/[a-z]*
 /** An encoded word (RFC 2047 section 2). */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/i;
 
-/** Why a condition cannot match any message; '' if all conditions can match. */
+/** Why a condition probably matches no message at all; '' if there is no such condition. */
 export function impossibleCondition(match: Filters): string {
   for (const name of TEXT_CONDITIONS) {
     const text = match[name];

@@ -12,7 +12,7 @@ import type { HeldDeps } from '../messages/held.ts';
 import { NO_RECIPIENT, REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
 
-/** A test triggers mail before it waits, so earlier evidence counts. Playwright limits a test to 30 s. */
+/** Evidence from this time before a wait counts too, because tests trigger mail before they wait. */
 const LEAD_MS = 30 * SECOND_MS;
 /** An explanation contains at most this many items of each kind, the newest ones. */
 const MAX_SHOWN = 20;
@@ -155,7 +155,7 @@ async function withoutRecipient(search: Search, concerning: readonly Refusal[]) 
   return { refused: shown.filter(hasCode), failedHandshakes: newestOf(handshakes) };
 }
 
-/** Clients that named no recipient are shown to an only account, or to callers with the same IP address. */
+/** Selects the clients that the caller may see: those with its IP address, or all if there is only its account. */
 async function visible<T extends Pick<Peer, 'remoteAddress'>>(search: Search, clients: readonly T[]) {
   const callers = clients.filter(({ remoteAddress }) => remoteAddress === search.remoteAddress);
   return callers.length < clients.length && (await isOnlyAccount(search)) ? clients : callers;
@@ -185,7 +185,7 @@ interface Recipient extends Found {
   inboxId: string | null;
 }
 
-/** Recipients of refused mail, the sink and the catch-all inbox: those similar to this address, and a few others. */
+/** Recipients of mail that was refused or went to the sink or catch-all inbox: similar addresses, and a few others. */
 async function elsewhere({ held, store, ownsAccount, inbox, now, sharedAfter }: Search) {
   const { ofDomain, sink } = await store.inboxes.findTakers(inbox.address, now);
   const ownId = (taker: typeof sink): string | null =>
@@ -214,7 +214,7 @@ function earlyMail({ inbox, sharedAfter }: Search, recipients: readonly Recipien
     .map(({ address, at, inboxId }) => ({ address, at, reason: 'same-recipient', inboxId }));
 }
 
-/** Mail to similar addresses that the account may see, because they belong to no other account. */
+/** Mail to similar addresses, except those that belong to other accounts. */
 async function nearMissesAmong(search: Search, recipients: readonly Recipient[]): Promise<NearMiss[]> {
   const misses = new Map<string, NearMiss>();
   for (const { isSimilar, ...one } of recipients) {
@@ -232,7 +232,7 @@ async function nearMissesAmong(search: Search, recipients: readonly Recipient[])
   return left.filter(({ inboxId, address }) => inboxId !== null || usable.has(address));
 }
 
-/** The newest of these addresses that were refused, except those of other accounts. */
+/** Returns those of these addresses that were refused most recently, except addresses of other accounts. */
 async function refusedAmong(search: Search, addresses: readonly string[]): Promise<ReadonlySet<string>> {
   const { store, ownsAccount, inbox, now, clientsAfter } = search;
   if (addresses.length === 0) return new Set();
@@ -240,7 +240,7 @@ async function refusedAmong(search: Search, addresses: readonly string[]): Promi
   return new Set(await store.refusals.listAddresses(ownsAccount ? inbox.accountId : null, page, now));
 }
 
-/** Selects addresses on domains that the account can use, or on domains similar to a shared one (a typing error). */
+/** Selects addresses on domains that the account can use, or on a misspelt shared domain. */
 async function usableAmong(search: Search, addresses: readonly string[]): Promise<ReadonlySet<string>> {
   const { domains, store, inbox } = search;
   const isShared = (domain: string): boolean => {

@@ -32,7 +32,7 @@ export interface ExplainedWait {
   content: string;
 }
 
-/** `failed` is null after success. `continues` has the conditions of a wait that the client split into requests. */
+/** `failed`: null after success. `continues`: conditions of the failed wait that this wait continues and replaces. */
 export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'wait'; failed: FailedWait | null; continues?: Pick<FailedWait, 'match' | 'count'> | undefined }
   | { kind: 'list' | 'stream'; hadMessages: boolean }

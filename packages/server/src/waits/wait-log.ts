@@ -13,7 +13,7 @@ const PAUSE_MS = 100;
 /** Maximum characters of a condition or a summary in a report. Longer ones are truncated. */
 const MAX_CONDITION = 100;
 const MAX_SUMMARY = 500;
-/** Maximum characters of the `seen` messages in a stored explanation. Further messages are left out. */
+/** Maximum characters of the stored content of an explanation. `seen` messages are left out until it fits. */
 const MAX_CONTENT = 64 * 1024;
 
 const cut = (text: string, length: number): string =>

@@ -154,10 +154,10 @@ async function goneOf(store: HeldDeps['store'], messages: readonly MessageRecord
   return gone;
 }
 
-/** Messages that are checked before yielding to the event loop. They take a millisecond or two. */
+/** Number of messages that are checked before yielding to the event loop, which takes a millisecond or two. */
 const SCAN_PAGE = 50;
 const MAX_SEEN = 20;
-/** Messages that are compared to find the most similar one. Each takes about 0.1 ms. */
+/** Number of messages that are compared to find the most similar one. Each takes about 0.1 ms. */
 const MAX_COMPARED = 100;
 /** For this long after the deadline, messages that arrived before the deadline are still checked. */
 const MAX_OVERTIME_MS = 5_000;

@@ -3,7 +3,7 @@ import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
 
-/** Interval of polls. They find due rows whose event was lost; normally an event announces due rows. */
+/** Maximum pause between two queries. Usually an event announces new rows; a query finds those whose event was lost. */
 const IDLE_POLL_MS = 1_000;
 /** Pause when rows are due but none was claimed, for example at the limit of concurrent attempts. */
 const NOTHING_CLAIMED_MS = 100;

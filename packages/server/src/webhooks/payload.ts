@@ -8,7 +8,7 @@ import { INBOX_ENDED } from './sql/removal.ts';
 
 /** Limit for the HTML and text bodies together, bytes of UTF-8. */
 export const MAX_BODY_BYTES = 256 * 1024;
-/** Limit for the subject and for each list (recipients, links, attachments, codes), bytes of UTF-8 JSON. */
+/** Limit for the subject, and for the JSON of each list (recipients, links, attachments, codes), bytes of UTF-8. */
 export const MAX_PART_BYTES = 64 * 1024;
 
 export type PayloadMessage = Pick<

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** Epoch milliseconds by PostgreSQL's clock or this process's monotonic clock: the wall clock may be changed. */
+/** Follows PostgreSQL's clock, or the monotonic clock without it, because the wall clock of a machine may jump. */
 export type ScheduleClock = ReturnType<typeof createScheduleClock>;
 
 /** @param storageTime the database's time; null if the store has no clock of its own */

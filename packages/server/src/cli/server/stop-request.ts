@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 
 const PARENT_CHECK_MS = 250;
-/** Ctrl+C in `npm start` sends SIGINT twice, from the terminal and from npm. A signal after this time is a second Ctrl+C. */
+/** Ctrl+C in `npm start` sends SIGINT twice, from the terminal and from npm. A later signal is a second Ctrl+C. */
 const SAME_SIGNAL_MS = 1_000;
 
 /** SIGHUP reaches npm too. If npm ends within this time afterwards, SIGHUP was the cause, and the server continues. */
@@ -67,7 +67,7 @@ const RUNS_MAYFLY = /^\s*(?:exec\s+|cross-env\s+|\w+=\S*\s+)*['"]?(?:\S*\/)?mayf
 /** Matches `mayfly dev & …`, but not `&&`, `2>&1` and `&>`. */
 const RUNS_IN_BACKGROUND = /(?<![&>])&(?![&>])/;
 
-/** True if npm runs `mayfly` in the foreground. It must stop with npm, as shells may not forward npm's SIGTERM. */
+/** True if npm runs `mayfly` in the foreground. It must stop when npm ends: shells may not forward npm's SIGTERM. */
 export function isForegroundScript(env: Record<string, string | undefined>): boolean {
   const { npm_lifecycle_script: script = '' } = env;
   return RUNS_MAYFLY.test(script) && !RUNS_IN_BACKGROUND.test(script);

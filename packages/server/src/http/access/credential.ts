@@ -12,7 +12,7 @@ const MAX_COOKIE = 200;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i;
 
-/** On loopback there is no HTTPS, so the cookie is not `Secure`. Its name has the port, because ports share cookies. */
+/** On loopback, without HTTPS, the cookie is not `Secure`. Its name has the port, because ports share cookies. */
 function cookieName(host: string | undefined, publicUrl: string | null) {
   const loopback = publicUrl?.startsWith('https:') ? null : LOOPBACK.exec(host ?? '');
   return loopback
@@ -126,7 +126,7 @@ export function readCredential(header: string): Credential {
   return { text, hash: hashCredential(text), known: undefined };
 }
 
-/** The key of the first account with `mayfly dev` on loopback; see {@link assertLocal}. */
+/** The development key. It stands for the first account, with `mayfly dev` on loopback; see {@link assertLocal}. */
 const DEV_KEY = 'dev';
 export const DEV_KEY_ID = 'key_dev';
 export const DEV_KEY_HASH: string = hashCredential(DEV_KEY);

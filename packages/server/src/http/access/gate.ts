@@ -35,7 +35,7 @@ const ANY = '*';
 
 export type AnswerCors = ReturnType<typeof createCors>;
 
-/** Access-Control-Allow-Credentials is never sent, so browsers add no cookies, and `*` is as safe as a list. */
+/** Access-Control-Allow-Credentials is never sent, so other origins cannot use cookies, and `*` is as safe as a list. */
 export function createCors(origins: readonly string[]) {
   const isAny = origins.includes(ANY);
   /** @returns true if this was a preflight of an allowed origin, and the response has been sent */
@@ -160,7 +160,7 @@ export function observeRequests(app: App, deps: HttpDeps): void {
 }
 
 const MIB = 1024 * 1024;
-/** Limit of unread response bytes of all accounts together. A server with 512 MiB of memory can spare them. */
+/** Limit of unread response bytes of all accounts together, for a server with 512 MiB of memory. */
 const MAX_UNREAD_BYTES = 192 * MIB;
 /** Smaller responses are not counted: the limit of connections bounds them. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;

@@ -71,7 +71,7 @@ declare module 'fastify' {
   }
 }
 
-/** The use of a session is recorded at this interval, because each record is a write. */
+/** Minimum time between two records of a session's use, because each record is a database write. */
 const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 
 const CACHED_INBOXES = 1_000;
@@ -133,7 +133,7 @@ export class Guard {
       : this.#withKey(credential, asking, admit);
   }
 
-  /** Called after a key was revoked. Queries in progress write their results to entries that are no longer cached. */
+  /** Clears the cache after a key was revoked. Queries in progress write their results to the removed entries. */
   forget(): void {
     this.#credentials.clear();
   }

@@ -90,7 +90,7 @@ export class HeldRequests {
   }
 
   async #isGood({ asking, accountId }: Held): Promise<boolean> {
-    // An event ends requests with the read token of a deleted or expired inbox. Only the account is checked here.
+    // Requests with a read token already end with their inbox, by an event. Only their account is checked here.
     if (!asking) return accountId === null || (await this.#deps.store.accounts.find(accountId)) !== undefined;
     try {
       await this.#guard.check({ ...asking, access: 'account:read', inboxId: undefined });

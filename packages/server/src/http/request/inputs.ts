@@ -54,7 +54,7 @@ export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRe
   return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
-/** Numbers represent any integer of 15 digits exactly. */
+/** A JavaScript number represents every integer of 15 digits exactly. */
 const INTEGER = /^-?\d{1,15}$/;
 
 /** Converts integers and booleans in place. @throws AppError for a repeated parameter */
@@ -173,7 +173,7 @@ export const dropChunks = (request: IncomingMessage): void => void joinedBodies.
 /** Joins body chunks (RFC 9112 section 7.1): a body in chunks of one byte would take 450 times its size in memory. */
 export function joinChunks(request: IncomingMessage, count: () => void): void {
   if (request.headers['transfer-encoding'] === undefined) return;
-  // A body stream that fails may detach the socket from the request.
+  // Read this now: a body stream that fails may detach the socket from the request.
   const { socket } = request;
   let chunks: Buffer[] = [];
   const resume = (): void => void socket.resume();
@@ -268,7 +268,7 @@ function compile(schema: AnySchemaObject): ValidateFunction {
   return (schema.$id && shared.getSchema(schema.$id)) || shared.compile(schema);
 }
 
-/** Compiles the schema at its first use: compiling all schemas would take a seventh of the time of a start. */
+/** Compiles the schema at its first use: compiling all schemas takes a seventh of the startup time. */
 export function createValidator(schema: AnySchemaObject) {
   let validate: ValidateFunction | undefined;
   const validator = (value: unknown): boolean => {

@@ -3,7 +3,7 @@ import type { ErrorObject } from 'ajv';
 import { AppError } from '../../errors.ts';
 import { didYouMean, quoted, withoutCredentials } from '../../text/nearest.ts';
 
-/** A hostile body may have thousands of unknown fields. */
+/** Limit of errors in a response: a hostile body may have thousands of unknown fields. */
 const MAX_FIELD_ERRORS = 20;
 const MAX_LISTED_NAMES = 20;
 const MAX_POINTER = 200;
@@ -50,7 +50,7 @@ const TYPES: Record<string, string> = {
   string: 'a string',
 };
 
-/** `/rules/0/at` gives `rules[0].at`; '' is the whole body. */
+/** Converts a JSON pointer such as `/rules/0/at` to `rules[0].at`. */
 const nameOf = (pointer: string): string =>
   pointer
     .slice(1)

@@ -34,7 +34,7 @@ export class ResponseCache {
   });
   readonly #asked = new LRUCache<string, true>({ max: 2_000 });
 
-  /** @param inbox must be read before `make` reads: with a newer version, clients would keep outdated JSON */
+  /** @param inbox read before `make` reads the store: otherwise old JSON could be cached under a newer version */
   async json(
     inbox: { id: string; version: number },
     request: string,

@@ -13,10 +13,10 @@ import { withStreams } from '../request/inputs.ts';
 import { unknownPath } from '../request/paths.ts';
 import { INTERNAL_ERROR, toAppError } from '../response/problems.ts';
 
-/** Credentials that fit into an Authorization header; no other is valid. */
+/** The client's credential, if it can be a bearer token. Any other one is replaced by `-`, and so rejected. */
 const CREDENTIAL = /^[\w.~+/=-]{1,200}$/;
 const PREFIX = /^\/providers\/[^/?]+/;
-/** Path of public files, below the `baseUrl` in an account's settings. */
+/** Path of a public file of an account's provider settings, below `/providers/{name}`. */
 const FILES = /^\/files\/(acc_\w{1,40})(\/.*)?$/;
 const NO_CREDENTIAL =
   'The request has no API key. Use an API key of Mayfly (mfk_…) or the read token of an inbox (mft_…) as the key of the provider; "dev" on the machine of "mayfly dev".';
@@ -135,7 +135,7 @@ function toRefusal(error: unknown, request: FastifyRequest, { log }: HttpDeps): 
   }
 }
 
-/** The APIs of the imitated providers, at `/providers/{name}`: mail sent there goes to inboxes. */
+/** Adds the APIs of the imitated providers, at `/providers/{name}`. Mail sent there goes to inboxes. */
 export function providerRoutes(app: App, context: RouteContext): void {
   const { deps } = context;
   const find = createFind();

@@ -43,7 +43,7 @@ async function occupy(tx: Tx, { address, accountId, inboxId, busyUntil, until }:
   return taken > 0;
 }
 
-/** Claims the address of a new inbox. A catch-all inbox or sink also claims its key. @throws `address_taken` */
+/** Claims the address of a new inbox; for a catch-all inbox or sink, also its key. @throws AppError `address_taken` */
 export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, now: number): Promise<void> {
   const { accountId, address, inboxId, expiresAt: busyUntil } = tenancy;
   const until = busyUntil + ADDRESS_QUARANTINE_MS;

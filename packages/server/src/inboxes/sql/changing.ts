@@ -151,7 +151,7 @@ export const changing = {
     },
   ),
 
-  /** Without this call, the sweeper stores `cut` one minute after the last message of the replay was due. */
+  /** Stores how a replay ended. Without this call, the sweeper stores `cut` a minute after its last message was due. */
   endReplay: write({ mayUseReserve: true }, async (tx, inboxId: string, outcome: 'complete' | 'cut') => {
     await tx.run(
       sql`update inboxes set replay_until = ${outcome === 'cut' ? 0 : null}, version = version + 1

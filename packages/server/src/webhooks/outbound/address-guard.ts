@@ -17,7 +17,7 @@ export interface GuardSettings {
 /** Some servers and proxies truncate or reject longer URLs, although RFC 9110 section 4.1 recommends 8,000. */
 export const MAX_URL_LENGTH = 2048;
 
-/** Ports that the Fetch standard blocks, or of mail servers and databases that run an HTTP body as commands. */
+/** Ports that the Fetch standard blocks, and ports of servers that would run an HTTP body as commands. */
 const REFUSED_PORTS: ReadonlySet<number> = new Set([
   1719, 1720, 1723, 2049, 2525, 3659, 4045, 4190, 5060, 5061, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669,
   6679, 6697, 10080, 11211,

@@ -8,7 +8,7 @@ import { type AttemptError, type AttemptOutcome, attemptError, statusError } fro
 export const ATTEMPT_TIMEOUT_MS = 15_000;
 /** Includes the TLS handshake, and leaves time to try the host's next address. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Common servers close idle connections after five seconds without notice. */
+/** Below the five seconds after which common servers close idle connections without notice. */
 const KEEP_ALIVE_MS = 4000;
 /** After this many requests, the next one opens a new connection, whose address is checked again. */
 const REQUESTS_PER_CONNECTION = 100;
@@ -29,7 +29,7 @@ interface Attempt {
 
 export type Sender = ReturnType<typeof createSender>;
 
-/** Ignores proxies of the environment, which would bypass the address check. Loads undici on first use. */
+/** Uses no proxy from the environment, which would bypass the address check. Loads undici on first use. */
 async function openAgent(guard: GuardSettings) {
   const { Agent, request } = await import('undici');
   const agent = new Agent({

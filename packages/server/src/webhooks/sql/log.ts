@@ -97,7 +97,7 @@ export const log = {
     },
   ),
 
-  /** Finds deliveries by the time in their id: an index by message would cost a write per delivery. */
+  /** Finds deliveries by the time in their ids, because an index by message would cost a write per delivery. */
   listOfMessage: read(
     (db, accountId: string, { inboxId, messageId, from, to }: DeliveredMessage, now: number) =>
       readDeliveries(

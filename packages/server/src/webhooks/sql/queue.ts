@@ -128,7 +128,7 @@ async function claimSome(
   const live = due.filter((webhook) => !hasEnded(webhook));
   if (live.length === 0) return [];
   const ids = live.map(({ id }) => id);
-  // The process that held an expired lease has crashed, so its deliveries become due.
+  // A lease expires only if its process has crashed. Make its deliveries due again.
   await tx.run(
     sql`update deliveries set due_at = leased_until, leased_until = null
       where webhook_id ${anyOf(ids)} and leased_until <= ${schedule}`,

@@ -12,7 +12,7 @@ const TRIMMED_AT_ONCE = 200;
 
 export const INBOX_ENDED = 'The inbox ended.';
 
-/** Blocks transactions that add deliveries. Skips a webhook that such a transaction has locked. */
+/** A lock that transactions that add deliveries wait for. Skips a webhook that such a transaction has locked. */
 const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked' });
 
 /** Locks deliveries in the order of their ids. @param ids query for ids @returns how many were cancelled */
