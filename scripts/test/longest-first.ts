@@ -42,7 +42,6 @@ const LONGEST = [
   'system/reverse-proxy/nginx',
   'store/hunt/postgres',
   'system/durability/stop',
-  'system/durability/kill',
   'system/console/journey',
   'hostile/secrets',
   'store/postgres/postgres',

@@ -34,15 +34,6 @@ afterAll(() => stop());
 const createInbox = (as: string, body: object = {}) => app.api('POST', '/v1/inboxes', { as, body });
 
 describe('what the operator does beside a running server', () => {
-  it('a new account can work at once, and sees nothing of others', async () => {
-    await app.createInbox();
-    const { key } = await makeAccount(operator);
-    const { status, body } = await createInbox(key);
-    expect(status).toBe(201);
-    const listed = await app.api('GET', '/v1/inboxes', { as: key });
-    expect(listed.body.inboxes.map(({ id }: { id: string }) => id)).toEqual([body.id]);
-  });
-
   it('a leaked key is dead one second after it was revoked, and its account goes on with another', async () => {
     const { id, key } = await makeAccount(operator);
     const other = await operator.run('key', 'create', '--account', id);

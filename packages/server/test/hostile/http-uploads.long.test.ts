@@ -228,22 +228,3 @@ describe('an archive of a recorded inbox', () => {
     expect([status, body.code]).toEqual([422, 'malformed_recording']);
   });
 });
-
-describe('a request whose client resets the connection at once', () => {
-  it('is no error in the log', async () => {
-    const http = await startHttp();
-    closings.push(() => http.stop());
-    const inbox = await http.createInbox();
-    const request = `POST /v1/inboxes/${inbox.id}/wait HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${http.keys.own}\r\nContent-Length: 0\r\n\r\n`;
-    const reset = async (): Promise<void> => {
-      const socket = connect(http.port, '127.0.0.1');
-      socket.on('error', () => undefined);
-      await once(socket, 'connect');
-      socket.write(request, () => socket.resetAndDestroy());
-      await once(socket, 'close');
-    };
-    await Promise.all(Array.from({ length: 50 }, reset));
-    await http.api('GET', `/v1/inboxes/${inbox.id}`);
-    expect(http.logged.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
-  });
-});

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createHeldDeps, createSlots, readUntil } from '../../src/messages/held.ts';
-
 import type { Store } from '../../src/store.ts';
 import { httpOfTest, startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
@@ -58,35 +57,6 @@ describe('many held requests on one inbox', () => {
     expect(reads.length).toBeLessThan(10);
     for (const reader of readers) reader.close();
     while (http.clock.sleepers > 0) await turn();
-  });
-});
-
-describe('when the server stops', () => {
-  it.each(['inbox', 'account'])(
-    'a held list of the %s gets 503 and may retry after a second',
-    async (kind) => {
-      const http = await startHttp();
-      const inbox = await http.createInbox();
-      const path = kind === 'inbox' ? `/v1/inboxes/${inbox.id}/messages` : '/v1/messages';
-      const waiting = http.api('GET', `${path}?wait=60`);
-      await http.clock.untilSleeping();
-      const stopping = http.stop();
-      const { status, headers, body } = await waiting;
-      expect([status, body.code]).toEqual([503, 'server_stopping']);
-      expect(headers.get('retry-after')).toBe('1');
-      expect(headers.get('connection')).toBe('close');
-      await stopping;
-    },
-  );
-
-  it('a stream ends with a comment that says so', async () => {
-    const http = await startHttp();
-    const reader = await openStream(`${http.url}/v1/events`, { as: http.keys.own });
-    await reader.next();
-    await http.clock.untilSleeping();
-    const stopping = http.stop();
-    expect((await reader.next())?.comment).toMatch(/stopping/);
-    await stopping;
   });
 });
 

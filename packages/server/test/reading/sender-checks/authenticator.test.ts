@@ -1,5 +1,7 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import type Mail from 'nodemailer/lib/mailer/index.js';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import {
   Authenticator,
   type AuthenticatorOptions,
@@ -184,21 +186,19 @@ describe('the sender of a mail from outside', () => {
 
   it('is checked by three kinds of records and nothing else, whatever the message and its domain refer to', async () => {
     const inviting = createSigner('inviting.test');
+    let connections = 0;
+    const server = createServer(() => connections++).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const web = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
     Object.assign(names.zone, {
       'inviting.test': { TXT: ['v=spf1 ip4:198.51.100.7 -all'] },
       [inviting.keyName]: { TXT: [inviting.keyText] },
-      '_dmarc.inviting.test': {
-        TXT: ['v=DMARC1; p=reject; rua=https://inviting.test/r,mailto:a@inviting.test'],
-      },
-      'default._bimi.inviting.test': {
-        TXT: ['v=BIMI1; l=https://inviting.test/a.svg; a=https://inviting.test/a.pem'],
-      },
+      '_dmarc.inviting.test': { TXT: [`v=DMARC1; p=reject; rua=${web}/r,mailto:a@inviting.test`] },
+      'default._bimi.inviting.test': { TXT: [`v=BIMI1; l=${web}/a.svg; a=${web}/a.pem`] },
       '_mta-sts.inviting.test': { TXT: ['v=STSv1; id=1'] },
     });
-    const headers = {
-      'BIMI-Selector': 'v=BIMI1; s=default',
-      'List-Unsubscribe': '<https://inviting.test/u>',
-    };
+    const headers = { 'BIMI-Selector': 'v=BIMI1; s=default', 'List-Unsubscribe': `<${web}/u>` };
     names.questions.length = 0;
     const mail = await compose({ ...MAIL, from: 'a@inviting.test', headers }, inviting);
     expect(await check(mail, { mailFrom: 'a@inviting.test', helo: 'inviting.test' })).toEqual(ALL_PASS);
@@ -207,6 +207,7 @@ describe('the sender of a mail from outside', () => {
       'TXT inviting.test',
       `TXT ${inviting.keyName}`,
     ]);
+    expect(connections).toBe(0);
   });
 });
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { appOfTest, startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { appOfTest, type TestApp } from '../../support/start-app.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import { CHROMIUM, launchBrowser } from './browser.ts';
 
@@ -60,41 +60,5 @@ describe.skipIf(!CHROMIUM)('a page of another origin in a browser (skipped witho
     expect(results.filter((result) => !/: (403 basic|401 basic|blocked)$/.test(result))).toEqual([]);
     expect(results).toContain('cors with the header: 403 basic');
     expect(await inboxesOf(app)).toEqual([]);
-  });
-
-  test('and CORS: reads responses, their headers and errors where its origin is allowed, and nothing elsewhere', async () => {
-    const app = await startApp({ MAYFLY_CORS_ORIGINS: `http://127.0.0.1:${port}` });
-    /** Creates an inbox by `fetch` in a page. @returns the error where the browser refuses */
-    const createFrom = async (host: string, credential: string): Promise<object | string> => {
-      const tab = await browser.newPage();
-      await tab.goto(`http://${host}:${port}`);
-      const create = async ({ url, key }: { url: string; key: string }) => {
-        try {
-          const headers = { authorization: `Bearer ${key}`, 'idempotency-key': `${performance.now()}` };
-          const response = await fetch(`${url}/v1/inboxes`, { method: 'POST', headers });
-          const [location, requestId] = ['location', 'x-request-id'].map((name) =>
-            response.headers.get(name),
-          );
-          return { status: response.status, location, requestId, body: await response.json() };
-        } catch (error) {
-          return String(error);
-        }
-      };
-      const called = await tab.evaluate(create, { url: app.url, key: credential });
-      await tab.close();
-      return called;
-    };
-    expect(await createFrom('127.0.0.1', TEST_KEY)).toMatchObject({
-      status: 201,
-      location: expect.stringContaining('/v1/inboxes/inb_'),
-      requestId: expect.any(String),
-      body: { address: expect.stringContaining('@mayfly.test') },
-    });
-    expect(await createFrom('127.0.0.1', 'not-a-key')).toMatchObject({
-      status: 401,
-      body: { code: 'unauthorized' },
-    });
-    expect(await createFrom('localhost', TEST_KEY)).toContain('Failed to fetch');
-    await app.stop();
   });
 });

@@ -106,14 +106,6 @@ describeConsole('the console with a sink', ENV, (site) => {
     await focused(page).toContain(inbox.address);
   });
 
-  it('End goes to the oldest message, however many there are', async () => {
-    const inbox = await site.inboxWith(...numbered(MANY, (n) => `number ${n};`));
-    const { page } = await site.show(`/inboxes/${inbox.id}`);
-    await page.getByText(`100 of ${MANY}`).waitFor();
-    await page.keyboard.press('End');
-    await focused(page).toContain('number 0;');
-  });
-
   it('selects many by keys and with Shift, and marks, tags and deletes them', async () => {
     const inbox = await site.inboxWith(...numbered(6, (n) => `many ${n};`));
     const { page, open } = await site.openConsole(LOOKS[1]);

@@ -151,26 +151,6 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     heard.length = 0;
   });
 
-  it('an image of the mail that names itself, or another, is a finite page', async () => {
-    const svg = '<svg xmlns="http://www.w3.org/2000/svg"><image href="cid:b@x"/></svg>';
-    const path = await send(
-      '<style>p { background: url(cid:a@x) }</style><p>Hello</p><img src="cid:a@x"><img src="cid:b@x"><iframe src="cid:c@x"></iframe>',
-      [
-        { filename: 'a.svg', cid: 'a@x', content: svg },
-        { filename: 'b.svg', cid: 'b@x', content: svg.replace('b@x', 'a@x') },
-        {
-          ...{ filename: 'c.html', cid: 'c@x' },
-          content: '<iframe src="cid:c@x"></iframe><script>top.ran=1</script>',
-        },
-      ],
-    );
-    const { url } = (await site.app.api('POST', `/v1${path}/preview`, { body: {} })).body;
-    const html = await (await fetch(url)).text();
-    expect(html.length).toBeLessThan(1_000);
-    // SVG and HTML of a mail are not embedded in the page.
-    expect(html).not.toContain('data:');
-  });
-
   it('holds by the frame alone and by the policy alone: two mutants', async () => {
     const { page, complaints } = await openDomains();
     const scripts = ['script', 'event handlers', 'frame with a script', 'svg', 'form', 'refresh'];
@@ -210,41 +190,6 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     await expect.poll(() => heard.map((one) => one.trim())).toContain('/open.gif');
     expect(heard.join()).not.toMatch(/script|mayfly/);
     heard.length = 0;
-  });
-
-  it('the session is no part of a preview: a link needs no cookie, ends, and shows one message', async () => {
-    const url = await previewOf('<p>seen</p>');
-    const shown = await fetch(url);
-    expect([shown.status, shown.headers.get('cache-control')]).toEqual([200, 'private, no-store']);
-    expect(shown.headers.get('content-security-policy')).toMatch(/^sandbox allow-popups.*default-src 'none'/);
-    expect(shown.headers.get('set-cookie')).toBeNull();
-    expect((await fetch(`${url}x`)).status).toBe(404);
-    const unread = await site.app.api('POST', new URL(url).pathname, { as: TEST_KEY });
-    expect(unread.status).toBe(405);
-    await site.app.api('DELETE', `/v1/inboxes/${inbox.id}/messages`);
-    expect((await fetch(url)).status).toBe(404);
-  });
-
-  it('shows an image of the mail wherever it stands for one request, and the mail can request nothing else here', async () => {
-    const own = ['/healthz', 'att_1', '../preview/att_1', `${site.app.url}/openapi.json`];
-    const path = await send(
-      `<style>p { background: url(cid:a@x) }</style><p>x</p>${'<img src="cid:a@x">'.repeat(300)}${own.map((url) => `<img src="${url}"><link rel=stylesheet href="${url}">`).join('')}`,
-      [{ filename: 'a.png', cid: 'a@x', content: Buffer.from(PNG, 'base64') }],
-    );
-    const { page, open } = await site.openConsole();
-    const requested: string[] = [];
-    page.on('response', (response) => requested.push(new URL(response.url()).pathname));
-    await open(path);
-    await page.frameLocator('iframe').locator('img').first().waitFor();
-    const shown = '[...document.images].filter((one) => one.naturalWidth === 10).length';
-    await expect.poll(() => page.frames()[1]?.evaluate(shown)).toBe(300);
-    const ofFrame = requested.filter(
-      (path) => /preview\/|healthz|openapi/.test(path) && !path.startsWith('/v1/'),
-    );
-    expect(ofFrame).toEqual([
-      expect.stringMatching(/^\/preview\/pv_[^/]+$/),
-      expect.stringMatching(/^\/preview\/pv_[^/]+\/att_1$/),
-    ]);
   });
 
   it('shows the mail as it is: its own images, its document type, its styles', async () => {

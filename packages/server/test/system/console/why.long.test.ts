@@ -1,10 +1,41 @@
 import { Mayfly, type WaitTimeoutError } from '@mayfly/client';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
+import { MINUTE_MS, systemClock } from '../../../src/clock.ts';
 import { appOfTest, TEST_KEY } from '../../support/start-app.ts';
-import { describeConsole, expectAccessible, LOOKS, signUpMail } from './console.ts';
+import { describeConsole, expectAccessible, LOOKS, type Site, signUpMail } from './console.ts';
 
-describeConsole('after a failed test', {}, (site) => {
+/** The codes of causes by the button of their verdict. */
+const BUTTONS: Record<string, readonly string[]> = {
+  'Compare the SMTP settings': [
+    'nothing_connected',
+    'left_without_recipient',
+    'tls_failed',
+    'nothing_arrived',
+  ],
+  'Copy the right address': ['before_creation', 'captured_elsewhere', 'other_recipient', 'similar_address'],
+  'Open the mail': ['not_matching', 'too_few', 'unexpected_message'],
+  'Open the inbox': ['deleted'],
+  'Look without since': ['since_in_future', 'before_since'],
+  'Change the conditions': ['impossible_condition'],
+};
+/** The same for causes that are refusals, whose sentence includes the reason. */
+const BUTTONS_OF_REFUSALS: typeof BUTTONS = {
+  'Compare the SMTP settings': ['auth_failed'],
+  'Copy the right address': ['refused'],
+  'Open the inbox': [
+    'inbox_full',
+    'too_large',
+    'malformed',
+    'too_many_recipients',
+    'fault_rule',
+    'sender_left',
+  ],
+};
+let ahead = 0;
+const clock = { ...systemClock, now: () => systemClock.now() + ahead };
+
+function casesOf(site: Site): void {
   let mayfly: Mayfly;
   beforeAll(async () => {
     mayfly = new Mayfly({ url: site.app.url, apiKey: TEST_KEY });
@@ -153,4 +184,48 @@ describeConsole('after a failed test', {}, (site) => {
     await page.getByRole('button', { name: 'Look again' }).click();
     await expect.poll(() => bodies.at(-1)).toMatchObject({ match: { ...match, subject: 'hello' }, count: 2 });
   });
-});
+
+  it.each([
+    ['Refused.', BUTTONS],
+    ['Refused: the reason is "No. Never".', BUTTONS_OF_REFUSALS],
+  ])('the verdict "%s" has one button, by its code', async (heading, buttons) => {
+    const inbox = await site.inboxWithSignUp();
+    const { page, open } = await site.openConsole();
+    let code = '';
+    await page.route('**/wait', async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      const text = 'Refused: the reason is "No. Never". This is what to do.';
+      json.explanation.causes = [{ code, certainty: 'certain', text }];
+      await route.fulfill({ response, json });
+    });
+    const verdict = page.locator('.verdict');
+    for (const [button, codes] of Object.entries(buttons)) {
+      for (code of codes) {
+        await open(`/inboxes/${inbox.id}/why?subject=invoice`);
+        const name =
+          code === 'nothing_arrived' ? 'No mail came for this address, and none was refused.' : heading;
+        await verdict.getByRole('heading', { name, exact: true }).waitFor();
+        expect([code, await verdict.getByRole('button').allTextContents()]).toEqual([code, [button]]);
+      }
+      await expectAccessible(page, button);
+    }
+  });
+
+  it('the verdict of an inbox that has expired says so, and what was sent to it', async () => {
+    const inbox = await site.app.createInbox({ ttlMinutes: 1, labels: { run: 'late' } });
+    ahead = 2 * MINUTE_MS;
+    await site.app.send(signUpMail(inbox.address)).catch(() => undefined);
+    const { page, open } = await site.show(`/inboxes/${inbox.id}/why?subject=confirm&label.run=late`);
+    const verdict = page.locator('.verdict');
+    await verdict.getByRole('heading', { name: /^This inbox has expired/ }).waitFor();
+    await expectAccessible(page, 'why, of an expired inbox');
+    await verdict.getByRole('button', { name: 'Create another inbox' }).click();
+    await page.getByRole('dialog').waitFor();
+    await open(`/why?address=${inbox.address}`);
+    await page.getByRole('heading', { name: 'No inbox has this address' }).waitFor();
+    await page.getByText('550 5.1.1').first().waitFor();
+  });
+}
+
+describeConsole('after a failed test', {}, casesOf, { clock });

@@ -1,20 +1,10 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { beforeEach, expect, it } from 'vitest';
-import { findProgram, reportAbsent } from '../../support/find-program.ts';
 import { rcpt as replyToRcpt, sendTo } from '../../support/mail/smtp-mail.ts';
 import { describeOnEngines, useServers } from '../../support/nodes.ts';
 import { playSmtp } from '../../support/smtp-script.ts';
 import type { TestApp } from '../../support/start-app.ts';
 
-const run = promisify(execFile);
 const LATER = { code: 451, text: '4.7.1 Greylisted, try again later' };
-
-const python = findProgram('python3');
-if (!python) reportAbsent('Python', 'python3');
-const smtpSource = findProgram('smtp-source');
-if (!smtpSource) reportAbsent('smtp-source', 'postfix');
 
 describeOnEngines('faults as senders meet them', (engine) => {
   const { first, last } = useServers(engine, { MAYFLY_SMTP_AUTH: 'inbox', MAYFLY_SINK: 'on' });
@@ -28,10 +18,6 @@ describeOnEngines('faults as senders meet them', (engine) => {
   const left = async (id = inbox.id): Promise<number[]> =>
     (await last().api('GET', `/v1/inboxes/${id}/faults`)).body.rules.map(
       (rule: { left: number }) => rule.left,
-    );
-  const subjects = async (): Promise<string[]> =>
-    (await first().api('GET', `/v1/inboxes/${inbox.id}/messages`)).body.messages.map(
-      ({ subject }: { subject: string }) => subject,
     );
   const explain = async (id = inbox.id) =>
     (
@@ -123,39 +109,5 @@ describeOnEngines('faults as senders meet them', (engine) => {
       'QUIT → 221',
     ]);
     expect(await left()).toEqual([0, 0]);
-  });
-
-  it.skipIf(!python)("Python's smtplib raises what its documentation says", async () => {
-    const attempt = async (rule: object): Promise<string> => {
-      await faults([rule]);
-      const args = [join(import.meta.dirname, 'smtplib-once.py'), String(last().smtp.port), inbox.address];
-      const { stdout } = await run(python as string, args);
-      return stdout.trim();
-    };
-    expect(await attempt({ at: 'rcpt', reply: LATER })).toBe('SMTPRecipientsRefused 451');
-    expect(await attempt({ at: 'data', reply: LATER })).toBe(`SMTPDataError 451 ${LATER.text}`);
-    expect(await attempt({ at: 'end-of-data', reply: { code: 554, text: 'no' } })).toBe(
-      'SMTPDataError 554 no',
-    );
-    for (const at of ['rcpt', 'data', 'end-of-data']) {
-      expect(await attempt({ at, disconnect: true })).toBe('SMTPServerDisconnected');
-    }
-    expect(await subjects()).toEqual([]);
-    expect(await attempt({ at: 'data', delayMs: 100 })).toBe('sent');
-    expect(await subjects()).toEqual(['Hello']);
-  });
-
-  it.skipIf(!smtpSource)('smtp-source of Postfix goes on after 4yz and 5yz replies', async () => {
-    await faults([
-      { at: 'rcpt', reply: LATER, times: 3 },
-      { at: 'data', reply: { code: 554, text: 'no' }, times: 2 },
-      { at: 'end-of-data', reply: LATER },
-    ]);
-    const target = `127.0.0.1:${last().smtp.port}`;
-    const args = ['-A', '-m', '10', '-s', '2', '-f', 'app@example.org', '-t', inbox.address, target];
-    // `-A`: rejections are not errors.
-    await run(smtpSource as string, args);
-    expect(await left()).toEqual([0, 0, 0]);
-    expect(await subjects()).toHaveLength(4);
   });
 });

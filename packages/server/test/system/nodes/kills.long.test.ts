@@ -1,17 +1,23 @@
 /* TEST_SEED=… repeats the choices of a run, but not its timing. */
+import { once } from 'node:events';
+import { copyFileSync, existsSync, mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { sendTo } from '../../support/mail/smtp-mail.ts';
-import type { Inbox } from '../../support/server-process.ts';
-import { MailQueue, mailsTo } from './mail-queue.ts';
-import { MANY_MESSAGES, POSTGRES, useSite } from './nodes.ts';
+import { type Inbox, spawnServer } from '../../support/server-process.ts';
+import { MailQueue, mailsTo, NO_REPLY } from './mail-queue.ts';
+import { ENGINES, MANY_MESSAGES, useSite } from './nodes.ts';
 import { allMessages, assertTruth, follow } from './truth.ts';
 
-const NODES = 2;
 const KILLS = inForm(2, 50);
+/** Every third restart on SQLite is killed as well. */
+const KILL_WHILE_STARTING = 3;
 const RESTARTS = inForm(1, 10);
 const TERMINATIONS = inForm(40, 400);
 const CONNECTIONS = inForm(3, 10);
@@ -19,9 +25,11 @@ const MAX_MAILS_BETWEEN = inForm(40, 120);
 
 const random = chance();
 
-describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, () => {
+describe.each(ENGINES)(`$count nodes on $engine under load (seed ${random.seed})`, ({ engine, count }) => {
   // Few connections, because a test opens all of them.
-  const site = useSite(NODES, { own: { settings: { max_connections: '50' } }, env: MANY_MESSAGES });
+  const own = engine === 'SQLite' ? {} : { own: { settings: { max_connections: '50' } } };
+  const site = useSite(count, { engine, ...own, env: MANY_MESSAGES });
+  const folder = useFolderOfTest();
   let inboxes: Inbox[];
   let queue: MailQueue;
   let isOver: boolean;
@@ -50,6 +58,28 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
     return `${queue.acknowledged.size} acknowledged, ${stored} stored, ${repeated} of them repeated; other replies: ${JSON.stringify([...queue.replies])}`;
   }
 
+  /** Kills a server while it starts, possibly during the recovery of the write-ahead log. */
+  async function startAndKill(): Promise<void> {
+    const child = spawnServer({ dataDir: site().dataDir() });
+    const exited = once(child, 'exit');
+    await pause(random.between(50, 600));
+    child.kill('SIGKILL');
+    await exited;
+  }
+
+  /** Checks a copy of the files as the kill left them, because opening a database repairs it. */
+  function integrityOfCopy(name: string): unknown {
+    const copy = mkdtempSync(join(folder(), name));
+    for (const file of ['mayfly.db', 'mayfly.db-wal']) {
+      const from = join(site().dataDir(), file);
+      if (existsSync(from)) copyFileSync(from, join(copy, file));
+    }
+    const database = new DatabaseSync(join(copy, 'mayfly.db'));
+    const answer = database.prepare('pragma integrity_check').get()?.integrity_check;
+    database.close();
+    return answer;
+  }
+
   const rejection = () => sendTo(site().node(0).smtpPort, inboxes[0]?.address ?? '');
 
   test(
@@ -58,17 +88,28 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
       for (let kill = 0; kill < KILLS; kill++) {
         await someMails();
         await pause(random.between(0, 30));
-        const place = random.between(0, NODES - 1);
+        const place = random.between(0, count - 1);
         await site().node(place).end('SIGKILL');
+        if (engine === 'SQLite') {
+          expect(integrityOfCopy(String(kill))).toBe('ok');
+          if (kill % KILL_WHILE_STARTING === 1) await startAndKill();
+        }
         // Only the other node runs for a while.
-        if (random.between(1, 2) === 1) await someMails();
+        else if (random.between(1, 2) === 1) await someMails();
         await site().startNode({}, place);
       }
       await someMails();
       await annotate(`${KILLS} kills: ${await expectTruth()}`);
+      if (engine !== 'SQLite') return;
+      const others = [NO_REPLY, 'closed', 'no connection'];
+      expect([...queue.replies.keys()].filter((code) => !others.includes(code))).toEqual([]);
+      await site().node(0).end('SIGTERM');
+      expect(integrityOfCopy('stopped')).toBe('ok');
     },
     timeLimit(1_200_000),
   );
+
+  if (engine === 'SQLite') return;
 
   test(
     `lose and alter nothing in ${RESTARTS} crashes of the database, and accept mail again soon after its return`,

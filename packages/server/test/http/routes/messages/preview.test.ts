@@ -40,7 +40,11 @@ describe('a link to the preview of a message', () => {
     const link = await linkTo();
     const { status, body, headers } = await open(link);
     expect([status, body.includes('Hello there')]).toEqual([200, true]);
-    expect(headers.get('content-security-policy')).not.toContain('https:');
+    expect([headers.get('cache-control'), headers.get('set-cookie')]).toEqual(['private, no-store', null]);
+    const policy = headers.get('content-security-policy');
+    expect(policy).toMatch(/^sandbox allow-popups.*default-src 'none'/);
+    expect(policy).not.toContain('https:');
+    expect((await http.api('POST', link)).status).toBe(405);
     await http.clock.leap(599_999);
     expect((await open(link)).status).toBe(200);
     await http.clock.leap(1);
