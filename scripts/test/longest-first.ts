@@ -29,7 +29,6 @@ const LONGEST = [
   'hostile/http-connections',
   'system/run/failed-start',
   'store/postgres/trouble',
-  'system/durability/trouble',
   'system/faults/kill',
   'store/postgres/upgrade',
   'system/faults/senders',

@@ -7,8 +7,6 @@ import { systemClock } from '../../src/clock.ts';
 import { bodyOf } from '../../src/http/request/inputs.ts';
 import { createListener } from '../../src/http/server.ts';
 import { receiveRecording } from '../../src/recordings/upload.ts';
-import { startHttp } from '../http/start-http.ts';
-import { RECORDING, zipOf } from '../support/recording-archive.ts';
 
 const closings: (() => unknown)[] = [];
 afterEach(async () => {
@@ -58,17 +56,6 @@ describe('a body in small chunks', () => {
     const data = ['a', 'b', 'c'.repeat(5_000), 'd', 'e'.repeat(511), 'f'.repeat(512), 'g'];
     const answer = await exchange(port, HEAD + data.map(chunk).join('') + chunk(''));
     expect(answer.endsWith(data.join(''))).toBe(true);
-  });
-
-  it('that stops in the middle is read as far as it came', async () => {
-    const came = Promise.withResolvers<string>();
-    const port = await listen((request) => {
-      bodyOf(request).once('data', (piece: Buffer) => came.resolve(piece.toString()));
-    });
-    const socket = connect(port, '127.0.0.1');
-    closings.push(() => socket.destroy());
-    socket.write(HEAD + chunk('ab'));
-    expect(await came.promise).toBe('ab');
   });
 });
 
@@ -160,71 +147,5 @@ describe('an upload that cannot be stored', () => {
     expect(await exchange(port, head + chunk(part.repeat(100) + file) + chunk(''))).toMatch(
       /malformed_recording$/,
     );
-  });
-});
-
-describe('an archive of a recorded inbox', () => {
-  const recorded = (file: string) => ({
-    file,
-    receivedAt: '2026-01-01T00:00:00.000Z',
-    size: 1,
-    envelope: { mailFrom: '', helo: '', remoteAddress: '', tls: false, rcptTo: ['old@mayfly.test'] },
-  });
-
-  async function sendArchive(body: Buffer) {
-    const http = await startHttp();
-    closings.push(() => http.stop());
-    const headers = { 'content-type': 'application/zip' };
-    return http.api('POST', '/v1/inboxes/import', { body: new Uint8Array(body), headers });
-  }
-
-  const importArchive = async (index: object, files: Record<string, string | Buffer>) =>
-    sendArchive(await zipOf({ 'inbox.json': JSON.stringify({ ...RECORDING, ...index }), ...files }));
-
-  it('is refused when its messages have many times its bytes, also when all are one file', async () => {
-    const messages = Array.from({ length: 50 }, () => recorded('a.eml'));
-    const files = { 'a.eml': Buffer.alloc(5_000_000, 'a\r\n') };
-    const { status, body } = await importArchive({ messages }, files);
-    expect([status, body.code]).toEqual([422, 'malformed_recording']);
-    expect(body.detail).toContain('have 250000000 bytes');
-  });
-
-  it('is refused when a file in it has other bytes than it says', async () => {
-    const zip = await zipOf({
-      'inbox.json': JSON.stringify({ ...RECORDING, messages: [recorded('a.eml')] }),
-      'a.eml': Buffer.alloc(500_123, 'a'),
-    });
-    for (let at = 0; at < zip.length - 4; at++)
-      if (zip.readUInt32LE(at) === 500_123) zip.writeUInt32LE(10, at);
-    const { status, body } = await sendArchive(zip);
-    expect([status, body.code]).toEqual([422, 'malformed_recording']);
-  });
-
-  it('tells which of many messages of its index is wrong', async () => {
-    const messages: object[] = Array.from({ length: 50 }, () => recorded('a.eml'));
-    messages[43] = { ...recorded('a.eml'), size: 'many' };
-    const { body } = await importArchive({ messages }, { 'a.eml': 'Subject: a\r\n\r\nb' });
-    expect(body.detail).toContain('"/messages/43/size"');
-  });
-
-  it.each([
-    [
-      'has more messages than the inbox may hold',
-      { messages: Array.from({ length: 30_000 }, () => recorded('a')) },
-    ],
-    [
-      'has many labels',
-      {
-        inbox: {
-          ...RECORDING.inbox,
-          labels: Object.fromEntries(Array.from({ length: 200_000 }, (_, i) => [`k${i}`, 'v'])),
-        },
-      },
-    ],
-    ['has a long address', { inbox: { ...RECORDING.inbox, address: 'a'.repeat(10_000_000) } }],
-    ['has no list of messages', { messages: {} }],
-  ])('is refused when its index %s', async (_, index) => {
-    const { status, body } = await importArchive(index, { a: 'Subject: a\r\n\r\nb' });
-    expect([status, body.code]).toEqual([422, 'malformed_recording']);
   });
 });

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createHeldDeps, createSlots, readUntil } from '../../src/messages/held.ts';
-import type { Store } from '../../src/store.ts';
-import { httpOfTest, startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+import { createSlots, readUntil } from '../../src/messages/held.ts';
+import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
@@ -57,44 +56,6 @@ describe('many held requests on one inbox', () => {
     expect(reads.length).toBeLessThan(10);
     for (const reader of readers) reader.close();
     while (http.clock.sleepers > 0) await turn();
-  });
-});
-
-describe('the searches of an account', () => {
-  it('wait for each other but not those of others; those of clients that left do not run', async () => {
-    const http = await httpOfTest();
-    const asked: string[] = [];
-    const goOn: (() => void)[] = [];
-    const messages: Store['messages'] = {
-      ...http.store.messages,
-      check: async (inboxId, ...of) => {
-        asked.push(inboxId);
-        await new Promise<void>((resolve) => goOn.push(resolve));
-        return http.store.messages.check(inboxId, ...of);
-      },
-    };
-    const { store } = createHeldDeps(
-      { ...http, store: { ...http.store, messages } },
-      http.store.inboxes.find,
-    );
-    const range = { after: 0, before: 9e15, order: 'oldest-first', limit: 1 } as const;
-    const search = (accountId: string, id: string, signal?: AbortSignal) =>
-      store.messages.check({ id, accountId }, { text: 'hello' }, range, http.clock.now(), signal);
-    const gone = new AbortController();
-    const busy = Array.from({ length: 10 }, (_, n) => search('busy', `busy ${n}`));
-    const left = search('busy', 'left', gone.signal);
-    const other = search('other', 'other');
-    gone.abort(new Error('gone'));
-    await turn();
-    expect(asked).toEqual(['busy 0', 'busy 1', 'other']);
-    const refused = expect(left).rejects.toThrow('gone');
-    while (asked.length < 11 || goOn.length > 0) {
-      goOn.shift()?.();
-      await turn();
-    }
-    for (const page of await Promise.all([...busy, other])) expect(page.isComplete).toBe(true);
-    await refused;
-    expect(asked).not.toContain('left');
   });
 });
 

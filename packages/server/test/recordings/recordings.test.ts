@@ -244,6 +244,14 @@ describe('a recorded inbox', () => {
 
 describe('what is not a recording', () => {
   const indexed = (index: unknown) => zipOf({ 'inbox.json': JSON.stringify(index) });
+  const fifty = (): object[] => Array.from({ length: 50 }, () => recorded('a.eml'));
+  const manyLabels = () => Object.fromEntries(Array.from({ length: 200_000 }, (_, i) => [`k${i}`, 'v']));
+  async function withFalseSize(): Promise<Buffer> {
+    const zip = await recordingOf([recorded('a.eml')], { 'a.eml': 'a'.repeat(500_123) });
+    for (let at = 0; at < zip.length - 4; at++)
+      if (zip.readUInt32LE(at) === 500_123) zip.writeUInt32LE(10, at);
+    return zip;
+  }
   const cases: [string, () => Promise<Uint8Array>, RegExp][] = [
     ['no zip archive', async () => Buffer.from('PK no, hello'), /not a whole zip archive/],
     ['an archive without an index', () => zipOf({ 'a.eml': 'x' }), /no file "inbox.json"/],
@@ -252,6 +260,28 @@ describe('what is not a recording', () => {
     ['a bare message', () => indexed({ ...RECORDING, messages: [{ file: 'a' }] }), /not a rec/],
     ['a time that is none', () => recordingOf([recorded('a', 'yesterday')], { a: 'x' }), /not a rec/],
     ['a file that is not there', () => recordingOf([recorded('a.eml')]), /no file "a.eml"/],
+    [
+      'messages that have many times its bytes, all in one file',
+      () => recordingOf(fifty(), { 'a.eml': Buffer.alloc(5_000_000, 'a\r\n') }),
+      /have 250000000 bytes/,
+    ],
+    ['a file that has other bytes than it says', withFalseSize, /a\.eml/],
+    [
+      'one of many messages that is wrong',
+      () => recordingOf(fifty().with(43, { ...recorded('a.eml'), size: 'many' }), { 'a.eml': 'a: b' }),
+      /"\/messages\/43\/size"/,
+    ],
+    [
+      'more messages than the inbox may hold',
+      () => recordingOf(Array(30_000).fill(recorded('a')), { a: 'a: b' }),
+      /more than 10000 messages/,
+    ],
+    ['many labels', () => recordingOf([], {}, manyLabels()), /too long/],
+    [
+      'a long address',
+      () => indexed({ ...RECORDING, inbox: { ...RECORDING.inbox, address: 'a'.repeat(10_000_000) } }),
+      /too long/,
+    ],
   ];
   it.each(cases)('is rejected with what is wrong: %s', async (_title, make, detail) => {
     expect(await importZip(await make())).toMatchObject({

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { createDevAnnouncer } from '../../../src/cli/server/dev-announcer.ts';
 import { parseConfig } from '../../../src/config/config.ts';
 import { settingsLike } from '../../../src/config/like.ts';
-import { DEV_DEFAULTS } from '../../../src/config/settings.ts';
 
 /** What `mayfly dev` prints when it is ready. */
 function greeting(env: Record<string, string>, defaults: Readonly<Record<string, string>> = {}): string {
@@ -47,17 +46,6 @@ describe('the greeting of mayfly dev', () => {
     const curl = 'curl -X POST http://127.0.0.1:8025/v1/inboxes -H "Authorization: Bearer mfk_example"';
     expect(greeting({})).toContain(curl);
     expect(greeting({})).toMatch(/npx mayfly mail ADDRESS$/m);
-  });
-
-  it('shows commands with the development key where it is accepted, and no key to copy', () => {
-    const text = greeting({}, DEV_DEFAULTS);
-    expect(text).toContain('curl -X POST http://127.0.0.1:8025/v1/inboxes -H "Authorization: Bearer dev"');
-    expect(text).not.toContain('mfk_');
-    for (const [name, value] of [
-      ['MAYFLY_DEV_KEY', 'off'],
-      ['MAYFLY_HTTP_HOST', '0.0.0.0'],
-    ] as const)
-      expect(greeting({ [name]: value }, DEV_DEFAULTS)).toContain('"Authorization: Bearer mfk_example"');
   });
 
   it('shows a link that signs in to the console, on loopback only', () => {

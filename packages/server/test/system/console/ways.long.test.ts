@@ -335,6 +335,8 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await Promise.all([ended, counting]);
     const mails = 100;
     await site.inject(other.id, 'elsewhere');
+    await page.waitForTimeout(500);
+    expect(await page.title()).toBe(`${inbox.address} · Mayfly`);
     await site.inject(inbox.id, 'hidden 0;');
     await expect.poll(() => page.title()).toBe(`(1) ${inbox.address} · Mayfly`);
     for (let n = 1; n < mails; n++) await site.inject(inbox.id, `hidden ${n};`);

@@ -12,8 +12,9 @@ import { findProgram, reportAbsent } from '../../support/find-program.ts';
 import { useFolder } from '../../support/folder.ts';
 import { freePort, startProgram } from '../../support/ports.ts';
 import { ROOT } from '../docs/code-blocks.ts';
+import { MailQueue } from '../nodes/mail-queue.ts';
 import { POSTGRES, useSite } from '../nodes/nodes.ts';
-import { allMessages } from '../nodes/truth.ts';
+import { assertTruth } from '../nodes/truth.ts';
 
 const program = POSTGRES ? findProgram('haproxy') : undefined;
 if (!program) reportAbsent('HAProxy (or PostgreSQL for this machine)', 'haproxy');
@@ -21,7 +22,6 @@ const absent = program ? '' : ' (skipped: not installed, Debian: apt-get install
 /** The address of the SMTP client, which neither nodes nor HAProxy use. */
 const CLIENT = '127.0.0.77';
 const NODES = 3;
-const RETRY_MS = 200;
 
 describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${absent}`, () => {
   const folder = useFolder();
@@ -49,18 +49,6 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
       await transport.sendMail({ from: 'app@example.org', to, subject, text: 'Hello.' });
     } finally {
       transport.close();
-    }
-  }
-  /** Sends again after a temporary failure, as a mail server does. */
-  async function sendWithRetry(to: string, subject: string): Promise<void> {
-    for (;;) {
-      try {
-        return await send(to, subject);
-      } catch (error) {
-        if (error instanceof Error && 'responseCode' in error && Number(error.responseCode) >= 500)
-          throw error;
-        await delay(RETRY_MS);
-      }
     }
   }
   const createInbox = async () => (await api('POST', '/v1/inboxes')).body;
@@ -105,14 +93,10 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
 
   test('a rolling restart refuses no read and loses no mail', async () => {
     const inbox = await createInbox();
-    const sent: string[] = [];
+    let made = 0;
+    const next = () => ({ id: `mail-${++made}`, to: [inbox.address] });
+    const queue = new MailQueue({ nodes: [{ smtpPort }] }, next, 2);
     let restarting = true;
-    const sender = async (name: string) => {
-      for (let n = 0; restarting; n++) {
-        await sendWithRetry(inbox.address, `${name}-${n}`);
-        sent.push(`${name}-${n}`);
-      }
-    };
     const failures: (number | string)[] = [];
     const reader = async () => {
       while (restarting) {
@@ -121,7 +105,7 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
         if (outcome !== 200) failures.push(outcome);
       }
     };
-    const working = Promise.all([sender('a'), sender('b'), reader()]);
+    const reading = reader();
     for (let place = 0; place < NODES; place++) {
       expect((await site().node(place).end('SIGTERM')).code).toBe(0);
       await startNode(place);
@@ -129,10 +113,9 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
       await delay(2_500);
     }
     restarting = false;
-    await working;
+    await Promise.all([reading, queue.drained()]);
     expect(failures).toEqual([]);
-    const seen = new Set((await allMessages(site().node(0), inbox)).map(({ subject }) => subject));
-    expect(sent.filter((subject) => !seen.has(subject))).toEqual([]);
-    expect(sent.length).toBeGreaterThan(10);
+    await assertTruth(site().node(0), [inbox], queue);
+    expect(made).toBeGreaterThan(10);
   });
 });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { useFolder } from '../../support/folder.ts';
 import { freePort, untilListening } from '../../support/ports.ts';
 import { startApp, TEST_KEY, type TestApp, useApp } from '../../support/start-app.ts';
@@ -83,15 +83,10 @@ describe('the stream examples of docs/waiting.md', () => {
   const start = async () => {
     app = await startApp({ MAYFLY_HTTP_PORT: port }, {}, folder());
   };
-  const restart = async () => {
-    await app.stop();
-    await start();
-  };
-  const send = (to: string, subject: string) =>
-    app.send({ from: 'app@example.org', to, subject, text: 'Grüße, 你好' });
 
-  beforeAll(async () => {
+  beforeEach(async () => {
     port = String(await freePort());
+    await start();
   });
   afterEach(() => app.stop());
 
@@ -100,19 +95,18 @@ describe('the stream examples of docs/waiting.md', () => {
   /** Sends mails before and after a restart of the server. @param next returns the next subject that the example shows */
   async function followsOverRestart(address: string, next: () => Promise<string>): Promise<string[]> {
     const seen: string[] = [];
-    await send(address, SUBJECTS[0] ?? '');
-    seen.push(await next());
-    await send(address, SUBJECTS[1] ?? '');
-    seen.push(await next());
-    await restart();
-    await send(address, SUBJECTS[2] ?? '');
-    await send(address, SUBJECTS[3] ?? '');
-    seen.push(await next(), await next());
+    for (const [index, subject] of SUBJECTS.entries()) {
+      if (index === 2) {
+        await app.stop();
+        await start();
+      }
+      await app.send({ from: 'app@example.org', to: address, subject, text: 'Grüße, 你好' });
+      seen.push(await next());
+    }
     return seen;
   }
 
   it('show every message once across a restart, in any script: TypeScript', async () => {
-    await start();
     const inbox = await app.createInbox();
     const { follow } = await import('../../../../../docs/examples/follow.ts');
     const events = follow(`${app.url}/v1/inboxes/${inbox.id}/events`, inbox.token);
@@ -126,7 +120,6 @@ describe('the stream examples of docs/waiting.md', () => {
   it.skipIf(python === null)(
     'show every message once over a restart, in any script: Python (skipped without python3-requests)',
     async () => {
-      await start();
       const inbox = await app.createInbox();
       const program = [
         'import sys; sys.path.insert(0, sys.argv[1])',

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { brokenInvariants, type Select } from '../../store/invariants.ts';
@@ -85,14 +84,9 @@ async function isThere(label: string): Promise<boolean> {
 
 /** Makes the database fail for the import in progress, and then work again. */
 async function loseDatabase(site: Site): Promise<void> {
-  if (site.url !== '') {
-    await site.postgres.stop('SIGQUIT');
-    return site.postgres.start();
-  }
-  const other = new DatabaseSync(join(site.dataDir(), 'mayfly.db'), { timeout: LOCKED_MS });
-  other.exec('begin immediate');
-  await sleep(LOCKED_MS);
-  other.close();
+  const goOn = await site.loseDatabase();
+  if (site.url === '') await sleep(LOCKED_MS);
+  await goOn();
 }
 
 async function select(site: Site, sql: string): ReturnType<Select> {

@@ -3,7 +3,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Chance } from '../../support/chance.ts';
 import type { Inbox } from '../../support/server-process.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
-import type { Site } from './nodes.ts';
 
 /** A mail whose bytes are derived from its id, so that any change is detected. */
 export interface LoadMail {
@@ -53,6 +52,11 @@ export const NO_REPLY = 'no reply';
 /** The reply to a command or to the final dot; none if the connection ended after the dot. */
 type Outcome = { reply: string; atDot: boolean } | typeof NO_REPLY;
 
+/** Where mail is sent to, in turn. */
+interface Servers {
+  nodes: readonly { smtpPort: number }[];
+}
+
 /**
  * Sends mail to the nodes of a site over several connections, as the queue of a mail server does: a mail that was
  * rejected with 4xx or got no reply is sent again, to the next node, until it is acknowledged.
@@ -66,14 +70,14 @@ export class MailQueue {
   readonly permanent: string[] = [];
   /** Connections by local port, with the ids of the mails that were sent over each, in order. */
   readonly connections: { port: number; mails: string[] }[] = [];
-  readonly #site: Pick<Site, 'nodes'>;
+  readonly #site: Servers;
   readonly #next: () => LoadMail | undefined;
   readonly #running: Promise<void>[];
   #turn = 0;
   #isStopped = false;
 
   /** @param next returns the next new mail; undefined when there is none */
-  constructor(site: Pick<Site, 'nodes'>, next: () => LoadMail | undefined, connections: number) {
+  constructor(site: Servers, next: () => LoadMail | undefined, connections: number) {
     this.#site = site;
     this.#next = next;
     this.#running = Array.from({ length: connections }, () => this.#work());

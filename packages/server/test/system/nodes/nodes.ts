@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import { beforeAll, beforeEach } from 'vitest';
 import { createDatabase } from '../../store/postgres/open-postgres.ts';
@@ -96,6 +97,17 @@ export class Site {
   /** Creates inboxes on the first node. */
   createInboxes(count: number): Promise<Inbox[]> {
     return Promise.all(Array.from({ length: count }, () => this.node(0).createInbox()));
+  }
+
+  /** Stops PostgreSQL, or locks SQLite. @returns a function that lets the database work again */
+  async loseDatabase(signal: 'SIGINT' | 'SIGQUIT' = 'SIGQUIT'): Promise<() => Promise<void>> {
+    if (this.url !== '') {
+      await this.postgres.stop(signal);
+      return () => this.postgres.start();
+    }
+    const other = new DatabaseSync(join(this.dataDir(), 'mayfly.db'), { timeout: 10_000 });
+    other.exec('begin immediate');
+    return async () => other.close();
   }
 
   /** @returns the first column of the first row of a query to PostgreSQL */

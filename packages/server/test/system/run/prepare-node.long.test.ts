@@ -26,7 +26,9 @@ beforeEach(() => {
   }
   mkdirSync(join(project(), 'node_modules/.bin'), { recursive: true });
   mkdirSync(join(project(), 'scripts/node'), { recursive: true });
-  replaceNpm();
+  // A script in place of npm, which stores its arguments and installs nothing.
+  const store = "require('node:fs').writeFileSync(__dirname + '/npm.txt', process.argv.slice(2).join(' '))";
+  writeFileSync(npm(), store);
 });
 
 const link = () => join(project(), 'node_modules/.bin/node');
@@ -39,13 +41,6 @@ function install(program: string): void {
   chmodSync(bundled(), 0o755);
 }
 
-/** Replaces npm by a script that stores its arguments and installs nothing. */
-function replaceNpm(): void {
-  writeFileSync(
-    npm(),
-    "require('node:fs').writeFileSync(__dirname + '/npm.txt', process.argv.slice(2).join(' '))",
-  );
-}
 const npm = () => join(project(), 'npm.cjs');
 
 const RUNS = '#!/bin/sh\necho v24.21.0\n';
@@ -88,18 +83,12 @@ describe.skipIf(process.platform === 'win32')('the Node.js of the project, after
     expect(packages[`node_modules/${PACKAGE}`].integrity).toMatch(/^sha512-/);
   });
 
-  it('is installed once, and linked', async () => {
+  it.each(['no', 'a broken'])('is installed once, and linked where there is %s link', async (before) => {
     install(RUNS);
+    if (before !== 'no') symlinkSync('../node-sparc/bin/node', link());
     expect(await afterInstall({ node: '20.20.2' })).toBe('');
     expect(realpathSync(link())).toBe(realpathSync(bundled()));
     expect(asked()).toBe(false);
-  });
-
-  it('replaces a broken link', async () => {
-    install(RUNS);
-    symlinkSync('../node-sparc/bin/node', link());
-    expect(await afterInstall({ node: '20.20.2' })).toBe('');
-    expect(realpathSync(link())).toBe(realpathSync(bundled()));
   });
 
   it('is missing where the one of npm does not run, as on Linux without glibc, and it says so', async () => {

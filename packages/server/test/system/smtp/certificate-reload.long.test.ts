@@ -1,10 +1,9 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { useFolder } from '../../support/folder.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
@@ -13,22 +12,20 @@ import { trustedCertificate } from '../../support/tls/certificates.ts';
  * The files of a certificate are replaced, and SIGHUP makes `mayfly serve` read them.
  */
 
-let folder: string;
+const folder = useFolder();
 let cert: string;
 let key: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mayfly-reload-'));
-  cert = join(folder, 'cert.pem');
-  key = join(folder, 'key.pem');
+beforeAll(() => {
+  cert = join(folder(), 'cert.pem');
+  key = join(folder(), 'key.pem');
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let server: ServerProcess;
 let logged: Record<string, unknown>[];
 afterEach(() => server?.end('SIGTERM'));
 
 async function start(env: Record<string, string>): Promise<void> {
-  const dataDir = await mkdtemp(join(folder, 'data-'));
+  const dataDir = mkdtempSync(join(folder(), 'data-'));
   server = await startServer({ dataDir, env: { MAYFLY_LOG_LEVEL: 'info', ...env } });
   logged = [];
   const output = server.process.stdout;

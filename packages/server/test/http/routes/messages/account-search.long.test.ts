@@ -153,22 +153,41 @@ describe('a search with GET /v1/messages', () => {
     expect(idsOf(await list('q=hello'))).toEqual([oldest]);
   });
 
-  it('searches for one account at most twice at a time, whatever it asks for at once', async () => {
+  it('searches for one account at most twice at a time, and no other waits; that of a client that left does not run', async () => {
     await http.deliverMany(a, 1_200);
+    const foreign = await http.createInbox({}, http.keys.foreign);
+    await http.deliverRaw(foreign, 'Subject: x\r\n\r\nx', http.foreignId);
     const { search } = http.store.messages;
+    const { promise: held, resolve } = Promise.withResolvers<void>();
     let running = 0;
     let most = 0;
+    const asked: string[] = [];
     http.store.messages.search = async (...args) => {
+      asked.push(JSON.stringify(args[1]));
+      if (args[0].accountId === http.foreignId) return search(...args);
       most = Math.max(most, ++running);
+      await held;
       try {
         return await search(...args);
       } finally {
         running--;
       }
     };
-    const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => get(`q=nowhere${n}`)));
+    const searches = Array.from({ length: 8 }, (_, n) => get(`q=nowhere${n}`));
+    await expect.poll(() => running).toBe(2);
+    const gone = new AbortController();
+    const leaving = http.api('GET', '/v1/messages?q=abandoned', { signal: gone.signal });
+    const { status } = await http.api('GET', '/v1/messages?q=foreign', { as: http.keys.foreign });
+    expect(status).toBe(200);
+    gone.abort();
+    await expect(leaving).rejects.toThrow();
+    resolve();
+    const answers = await Promise.all(searches);
+    await get('q=last');
     http.store.messages.search = search;
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 200));
     expect(most).toBe(2);
+    expect(asked.join()).toContain('foreign');
+    expect(asked.join()).not.toContain('abandoned');
   });
 });
