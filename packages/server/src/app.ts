@@ -111,7 +111,7 @@ async function startParts(given: Given, onFirstKey?: OnFirstKey) {
     prepareData(parts, onFirstKey),
     createServers(parts),
   ]);
-  const smtpEndpoint = smtp && (await startSmtp(parts, smtp));
+  const smtpEndpoint = smtp && (await listening('smtp', given.config, smtp.start()));
   const httpEndpoint = http && (await startHttp(parts, http));
   const pop3 = http && pop3Port !== null ? await startPop3(parts, http) : null;
   if (roles.includes('worker')) await startWorker(parts);
@@ -264,7 +264,7 @@ async function createServers(parts: Parts) {
 }
 
 async function createSmtp(parts: Parts) {
-  const { config, metrics, opened } = parts;
+  const { config, metrics, opened, certificates } = parts;
   const { createSmtpServer } = await import('./smtp/server.ts');
   const server = createSmtpServer(config, {
     ...parts,
@@ -273,13 +273,8 @@ async function createSmtp(parts: Parts) {
     metrics: metrics.smtp,
   });
   opened.addListener(server);
-  return server;
-}
-
-async function startSmtp({ config, certificates }: Parts, server: SmtpServer) {
-  const endpoint = await listening('smtp', config, server.start());
   certificates.push(server.certificate);
-  return endpoint;
+  return server;
 }
 
 /** Interval at which the keys of waits and streams are checked, to end those with a revoked key. */

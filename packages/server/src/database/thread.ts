@@ -82,15 +82,8 @@ function startInstance(worker: Worker, onExit: (crash: Error | undefined) => voi
   return { worker, calls, ready: opened.promise, exited: exited.promise };
 }
 
-export interface DatabaseThread {
-  open(): Promise<void>;
-  call(path: string, args: readonly unknown[]): Promise<unknown>;
-  /** Finishes the running calls first. Later calls throw `unavailable`. */
-  close(): Promise<void>;
-}
-
 /** The thread starts at `open` or at the first call. If it dies, the next call starts a new thread. */
-export function databaseThread(start: () => Worker, onCrash: (error: Error) => void): DatabaseThread {
+export function databaseThread(start: () => Worker, onCrash: (error: Error) => void) {
   let instance: Instance | undefined;
   let closing: Promise<void> | undefined;
   let lastId = 0;
@@ -106,14 +99,15 @@ export function databaseThread(start: () => Worker, onCrash: (error: Error) => v
   return {
     open: () => running().ready,
     /** If the thread dies, writes reject with `outcome_unknown`, and reads with `unavailable`. */
-    async call(path, args) {
+    async call(path: string, args: readonly unknown[]): Promise<unknown> {
       if (closing) throw unavailable('closed');
       const { worker, calls } = running();
       const call: Call = { id: ++lastId, path, args };
       worker.postMessage(call satisfies ToThread, memoryGiven(call));
       return new Promise((resolve, reject) => calls.set(call.id, { path, resolve, reject }));
     },
-    close() {
+    /** Finishes the running calls first. Later calls throw `unavailable`. */
+    close(): Promise<void> {
       instance?.worker.postMessage('close' satisfies ToThread);
       closing ??= instance?.exited ?? Promise.resolve();
       return closing;
@@ -155,35 +149,25 @@ function createCalls({ kit, admit, toUnavailable }: Served) {
       running.add(done);
       return done;
     },
-    async close(): Promise<void> {
-      await Promise.allSettled(running);
-      await kit.close();
-    },
+    close: () => Promise.allSettled(running).then(kit.close),
   };
 }
 
-/** Like {@link databaseThread}, but runs the calls on this thread. */
-export function databaseHere(open: () => Promise<Served>): DatabaseThread {
-  let opened: Promise<ReturnType<typeof createCalls>> | undefined;
-  let closing: Promise<void> | undefined;
-  const running = () => {
-    opened ??= open().then(createCalls);
-    return opened;
-  };
+/** Like {@link databaseThread}, but runs the calls on this thread, and nothing starts it again. */
+export function databaseHere(open: () => Promise<Served>): ReturnType<typeof databaseThread> {
+  let calls: ReturnType<typeof createCalls> | undefined;
   return {
-    open: async () => void (await running()),
-    async call(path, args) {
-      if (closing) throw unavailable('closed');
-      return (await running()).run({ id: 0, path, args });
+    async open() {
+      calls = createCalls(await open());
     },
-    close() {
-      closing ??= Promise.resolve(
-        opened?.then(
-          ({ close }) => close(),
-          () => undefined,
-        ),
-      );
-      return closing;
+    async call(path, args) {
+      if (!calls) throw unavailable('closed');
+      return calls.run({ id: 0, path, args });
+    },
+    async close() {
+      const closed = calls?.close();
+      calls = undefined;
+      await closed;
     },
   };
 }

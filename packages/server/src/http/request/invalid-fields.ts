@@ -27,8 +27,6 @@ interface ParentSchema {
   patternProperties?: Record<string, unknown>;
   minimum?: number;
   maximum?: number;
-  format?: string;
-  writeOnly?: boolean;
   /** A keyword that Mayfly adds to JSON Schema: the unit of a number, such as `seconds`. */
   'x-unit'?: string;
 }
@@ -69,8 +67,7 @@ const WHOLES: Record<RequestPart, string> = {
 const subjectOf = ({ instancePath }: SchemaError, part: RequestPart): string =>
   instancePath === '' ? WHOLES[part] : quoted(nameOf(instancePath));
 
-function shownValue({ data, parentSchema }: SchemaError, part: RequestPart): string {
-  if (parentSchema?.writeOnly || parentSchema?.format === 'password') return 'the given value';
+function shownValue({ data }: SchemaError, part: RequestPart): string {
   if (typeof data === 'string') return part === 'body' ? `the string ${quoted(data)}` : quoted(data);
   if (Array.isArray(data)) return 'an array';
   return typeof data === 'object' && data !== null ? 'an object' : String(data);
