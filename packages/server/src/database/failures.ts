@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 
 const RETRY = { retryAfterSeconds: 5 };
 
-/** The error of a call that had no effect. @param state completes the sentence "The storage is …" */
+/** The error for a call that had no effect. @param state completes the sentence "The storage is …" */
 export const unavailable = (state: string, cause?: unknown): AppError =>
   new AppError(
     'unavailable',

@@ -62,8 +62,8 @@ const ACCOUNTS = [
     account_id ${ID} not null,
     month ${ID} not null,
     taken ${INT} not null, -- requests used or leased
-    last_grant ${INT} not null, -- of the last lease: the upsert that decides it can return only columns
-    passed_80_at ${INT}, -- when 80 and 100 per cent of the quota were first used
+    last_grant ${INT} not null, -- requests of the last lease; stored because an upsert can return only columns
+    passed_80_at ${INT}, -- when 80 % (next column: 100 %) of the quota were first used
     passed_100_at ${INT},
     primary key (account_id, month)
   ) ${KEYED}`,
@@ -91,11 +91,11 @@ const ACCOUNTS = [
 
 const INBOXES = [
   sql`create table addresses (
-    address ${ID} primary key, -- or an entry for several addresses
+    address ${ID} primary key, -- or @domain for a catch-all inbox, or @ for the sink
     account_id ${ID} not null,
-    inbox_id ${ID}, -- which has or had the address; null for a hold and after a deletion
-    busy_until ${INT} not null, -- no inbox may take the address before: a live inbox has it
-    reserved_until ${INT} not null -- only the account may take it before: a hold, or the quarantine after an inbox
+    inbox_id ${ID}, -- inbox that has or had the address; null for a hold and after a deletion
+    busy_until ${INT} not null, -- until then, a live inbox has the address
+    reserved_until ${INT} not null -- until then, only the account may use it: a hold, or quarantine after an inbox
   ) ${KEYED}`,
   sql`create index addresses_by_end on addresses (reserved_until, address)`,
   sql`create table inboxes (
@@ -112,15 +112,15 @@ const INBOXES = [
     message_count ${INT} not null,
     last_received_at ${INT} not null,
     version ${INT} not null,
-    freed ${INT} not null, -- 1 once messages were freed: it has ended for good; those up to emptied_up_to may be left
+    freed ${INT} not null, -- 1 once it has expired for good; rows of messages up to emptied_up_to may be left
     kind ${ID} default 'address' not null,
-    emptied_up_to ${INT} default 0 not null, -- messages up to this time were deleted; 0 once their rows are freed
+    emptied_up_to ${INT} default 0 not null, -- messages up to this time are deleted; 0 once their rows are deleted too
     faults text, -- JSON text of its fault rules
     faults_left ${INT} default 0 not null, -- how many faults are still to be applied
-    outcomes text, -- JSON text of what becomes of the next messages
-    received_messages ${INT} default 0 not null, -- all so far, deleted ones included
+    outcomes text, -- JSON text of the simulated outcomes of the next messages
+    received_messages ${INT} default 0 not null, -- count of all messages so far, deleted ones included
     first_received_at ${INT} default 0 not null,
-    replay_until ${INT} -- when the last message of its replay is due; 0 once that was cut
+    replay_until ${INT} -- when the last message of its replay is due; 0 if the replay was cut
   )`,
   sql`create index inboxes_of_account on inboxes (account_id, id)`,
   sql`create index inboxes_alive on inboxes (account_id, expires_at)`,
@@ -148,11 +148,11 @@ const INBOXES = [
   sql`create index idempotency_by_end on idempotency (expires_at)`,
   sql`create table refusals (
     seq ${ROW_NUMBER},
-    address text not null, -- JSON text: a RCPT may name anything
+    address text not null, -- JSON text, because RCPT may contain any characters
     domain ${ID} not null, -- the served domain that the address is on
     at ${INT} not null,
-    had_no_inbox ${INT} not null, -- 1: the reason of the refusal, and no fault
-    details text not null -- JSON text of the rest
+    had_no_inbox ${INT} not null, -- 1 if this was the reason of the refusal, and not a fault rule
+    details text not null -- JSON text of the other fields
   )`,
   sql`create index refusals_of_address on refusals (address, at)`,
   sql`create index refusals_by_time on refusals (at)`,
@@ -169,7 +169,7 @@ const PROVIDERS = [
     name ${ID} not null, -- JSON text
     account_id ${ID} not null references accounts (id),
     value text not null, -- JSON text
-    bytes ${INT} not null, -- of the value
+    bytes ${INT} not null, -- size of the value
     expires_at ${INT} not null,
     primary key (owner, provider, kind, name)
   ) ${KEYED}`,
@@ -185,7 +185,7 @@ const PROVIDERS = [
     message_id ${ID},
     ref text, -- JSON text: the provider and its id of a scheduled mail
     details text not null, -- JSON text
-    raw ${BYTES}, -- of mail, until it has ended
+    raw ${BYTES}, -- raw source of a mail; null once it was sent or cancelled
     created_at ${INT} not null,
     due_at ${INT},
     leased_until ${INT},
@@ -217,7 +217,7 @@ const MESSAGES = [
     source_seq ${INT} primary key,
     size ${INT} not null, -- as in sources
     parse_error text, -- JSON text
-    trail text not null, -- the steps of the reading
+    trail text not null, -- steps of parsing
     authentication text, -- JSON text of a MailAuthentication; null if the sender was not checked
     summary ${BYTES} not null, -- UTF-8 JSON of a MailSummary
     content ${BYTES} not null -- UTF-8 JSON of a MailContent
@@ -225,8 +225,8 @@ const MESSAGES = [
   sql`create table unread (
     source_seq ${INT} primary key,
     account_id ${ID} not null,
-    checks ${INT} not null, -- 1 if the sender is to be checked
-    deliveries text -- JSON text of the ids of deliveries that become due with the reading
+    checks ${INT} not null, -- 1 if SPF, DKIM and DMARC are to be checked
+    deliveries text -- JSON text of the ids of deliveries that become due when the mail is parsed
   )`,
   sql`create table source_pieces (
     source_seq ${INT} not null references sources (seq),
@@ -242,7 +242,7 @@ const MESSAGES = [
   // Sources without messages: mails of an unfinished import, and large sources to be deleted in steps.
   sql`create table parked_sources (
     source_seq ${INT} primary key,
-    stage ${ID} -- a name until its message is committed; null where it is to be deleted
+    stage ${ID} -- name of the import; null if the source is to be deleted
   )`,
   // A mail in one inbox. Its id contains received_at, so the primary key finds it by id as well. A foreign
   // key to sources would need one more index entry for every message.
@@ -272,12 +272,12 @@ const WEBHOOKS = [
     enabled ${INT} not null,
     disabled_reason text,
     created_at ${INT} not null,
-    ends_at ${INT} not null, -- the end of its inbox; never for the whole account, 0 once it is deleted
+    ends_at ${INT} not null, -- when its inbox expires; NEVER if it is for the whole account; 0 once it is deleted
     prompt ${INT} not null, -- 1 if the last attempt got a 2xx response within PROMPT_MS
     failing_since ${INT},
     failed_attempts ${INT} not null, -- since the last success
     next_at ${INT}, -- when the next delivery may be claimed, or earlier; null while none is pending
-    blocked_until ${INT} default 0 not null -- the maximum of attempts is in progress, or it pauses after failures
+    blocked_until ${INT} default 0 not null -- no attempt starts before: the maximum is in progress, or a pause after failures
   )`,
   sql`create index webhooks_of_account on webhooks (account_id, id)`,
   sql`create index webhooks_of_inbox on webhooks (account_id, inbox_id)`,
@@ -301,7 +301,7 @@ const WEBHOOKS = [
     due_at ${INT},
     leased_until ${INT},
     ended_at ${INT},
-    round ${INT} not null, -- attempts since it was made or replayed
+    round ${INT} not null, -- attempts since the delivery was created or replayed
     attempts text default '[]' not null -- JSON text of AttemptRecords
   ) ${KEYED}`,
   sql`create index deliveries_of_webhook on deliveries (webhook_id, id)`,
@@ -335,8 +335,8 @@ const REPORTS = [
     account_id ${ID} not null,
     inbox_id ${ID} not null,
     ended_at ${INT} not null,
-    plain text not null, -- JSON text of what has nothing of a message's content
-    content text -- JSON text of what replaces parts of it while the inbox is live; null once the inbox has ended
+    plain text not null, -- JSON text without content of messages
+    content text -- JSON text that replaces parts of plain while the inbox is live; null afterwards
   )`,
   sql`create index failed_waits_of_inbox on failed_waits (inbox_id, id)`,
   sql`create index failed_waits_of_account on failed_waits (account_id)`,

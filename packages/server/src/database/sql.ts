@@ -219,7 +219,7 @@ type Kind = 'read' | 'search' | 'write' | 'steps';
 export const isReading = (kind: Kind): boolean => kind === 'read' || kind === 'search';
 
 export interface Traits {
-  /** The operation frees space, overwrites existing rows or is needed for deletions. */
+  /** May use the reserved disk space: frees space, overwrites existing rows or is needed for deletions. */
   mayUseReserve?: true;
   /** The operation changes no inbox, address or owner except by adding messages. */
   keepsInboxes?: true;

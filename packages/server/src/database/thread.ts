@@ -19,7 +19,7 @@ export const bytesIn = (args: readonly unknown[]): Uint8Array[] =>
     .flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
     .filter((value) => value instanceof Uint8Array);
 
-/** Resizable buffers are transferred with a call; the thread frees them afterwards. */
+/** Returns the resizable buffers of a call. They are transferred to the thread, which frees them afterwards. */
 const memoryGiven = ({ args }: Call): ArrayBuffer[] =>
   bytesIn(args)
     .map(({ buffer }) => buffer)

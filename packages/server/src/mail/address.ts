@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer';
 import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 
-/** RFC 5321 section 4.5.3.1 and RFC 1035 section 2.3.4. A path of 256 octets includes two angle brackets. */
+/** Limits of RFC 5321 section 4.5.3.1 (where a path of 256 octets includes angle brackets) and RFC 1035 section 2.3.4. */
 const MAX_LOCAL_OCTETS = 64;
 const MAX_DOMAIN_OCTETS = 255;
 const MAX_ADDRESS_OCTETS = 254;
@@ -78,7 +78,7 @@ export function parseAddress(text: string, options: { smtputf8?: boolean } = {})
 
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
-/** The key of an inbox: lower case, no `+tag`. Necessary quotes are kept, so that keys are unique. */
+/** Returns the address that identifies an inbox: in lower case, without `+tag`, and with quotes only if necessary. */
 export function inboxAddress(parsed: ParsedAddress): string {
   const plus = parsed.local.indexOf('+');
   const base = plus > 0 ? parsed.local.slice(0, plus) : parsed.local;

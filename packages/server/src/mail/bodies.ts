@@ -2,7 +2,7 @@ import { changePieces, clean } from './mime/clean.ts';
 import { bodyBytes, type PartRole } from './mime/part-index.ts';
 import { type Part, type Parts, readParts } from './mime/parts.ts';
 
-/* Decides which parts are the body, more leniently than RFC 8621 section 4.1.4. All others are attachments. */
+/* Decides which parts are bodies and which are attachments, more leniently than RFC 8621 section 4.1.4. */
 
 type BodyKind = 'text' | 'html';
 
@@ -73,7 +73,7 @@ function notationOf(alternative: Part, kind: BodyKind): string {
 
 const withoutBrackets = (id: string): string => id.trim().replace(/^<|>$/g, '');
 
-/** The root part (RFC 2387) is the part that `start` names, or else the first part that can be displayed. */
+/** Returns the root (RFC 2387): the part that `start` names, else the first, or another if that is no text or HTML. */
 function relatedRoot({ children, parameters }: Part): Part | undefined {
   const start = withoutBrackets(parameters.get('start') ?? '');
   const named =
@@ -91,7 +91,7 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/** Whether a part beside the root of a multipart/related is a body: only if the root has none of its kind. */
+/** Whether a part of a multipart/related other than its root is a body: only if the root has no part of this kind. */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);

@@ -17,7 +17,7 @@ const fitting = (words: readonly string[]) =>
 export const ADJECTIVES: readonly string[] = fitting(adjectives);
 export const NOUNS: readonly string[] = fitting(nouns);
 
-/** Nine random digits have 29.9 bits. With two random words, an address has at least 40 bits. */
+/** Nine random digits have 29.9 bits of entropy. With two random words, an address has at least 40 bits. */
 export const LOCAL_PART_DIGITS = 9;
 
 /** 128 bits, at least 64 more than a local part uses, so that the modulo bias is negligible. */
@@ -36,7 +36,7 @@ export function newLocalPart(random: Uint8Array = randomBytes(LOCAL_PART_RANDOM_
   return `${adjective}.${noun}${String(draw(10 ** LOCAL_PART_DIGITS)).padStart(LOCAL_PART_DIGITS, '0')}`;
 }
 
-/** Area codes of large US cities. Each has 9,998 numbers with 555, which is enough for 400,000 inboxes. */
+/** Area codes of large US cities. With the exchange 555, they have about 400,000 numbers in total. */
 export const AREA_CODES = [
   ...['202', '206', '212', '213', '214', '215', '216', '303', '305', '312', '313', '314', '317', '402'],
   ...['404', '408', '410', '412', '414', '415', '501', '502', '503', '504', '505', '512', '515', '602'],

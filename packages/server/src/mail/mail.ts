@@ -1,13 +1,13 @@
 import type { Attachment, Envelope, Message, MessageSummary } from '@mayfly/client/contract';
 import type { PartIndex } from './mime/part-index.ts';
 
-/* Stored as JSON without ids, times or URLs, so that several inboxes can share one stored mail. */
+/* Mails are stored as JSON without message ids, receipt times or API URLs, so that several inboxes can share one. */
 
 export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 
 type Contained = 'from' | 'to' | 'cc' | 'subject' | 'preview' | 'attachmentCount' | 'inlineCount' | 'codes';
 
-/** Limited in size (see limits.ts), because lists of messages return it. All but `via`, of the envelope, is parsed. */
+/** Limited in size (see limits.ts), because lists return it. `via` is from the envelope, all else from the mail. */
 export type MailSummary = Pick<MessageSummary, Contained | 'via'>;
 
 type Headers =

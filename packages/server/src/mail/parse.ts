@@ -28,7 +28,7 @@ const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
   parameters: `A part has more than ${MAX_PARAMETERS} parameters; the others are not listed.`,
 };
 
-/** Parses a whole mail on a worker. Never throws. `parseError` names a limit that the mail exceeded. */
+/** Parses a whole mail on a worker. Never throws. `parseError` names the exceeded limits, or the error. */
 export function parseMail(raw: Uint8Array): ParsedMail {
   const source = asBuffer(raw);
   forgetUnknownCharsets();
@@ -176,7 +176,7 @@ function previewOf(text: string): string {
   return cut(folded, MAX_PREVIEW);
 }
 
-/** For the main thread, after a worker failed. Fast; never throws. @param reason becomes `parseError` */
+/** Parses only the header of a mail that could not be parsed. Fast; never throws. @param reason becomes `parseError` */
 export function parseHeaderOnly(raw: Uint8Array, reason: string): ParsedMail {
   try {
     return readHeaderOnly(asBuffer(raw).subarray(0, HEADER_LOOK_BYTES), reason);

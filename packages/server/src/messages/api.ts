@@ -35,7 +35,7 @@ const wantsOctets = (accept = ''): boolean =>
 const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
   contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
 
-/** Keeps the first of several tags that differ only in case. */
+/** Keeps the first of several tags that are equal after `fold`, such as tags that differ only in case. */
 const onceEach = (tags: readonly string[]): string[] =>
   [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
 
@@ -71,7 +71,7 @@ function messageRoute(
         const message = await findMessage(store, inbox, messageId, clock.now());
         const tag = markedTag(message, include);
         if (!include && !message.isPartial) return { json: JSON.stringify(toMessage(message, base)), tag };
-        // A large message is stored only in part: a worker makes its JSON, without contents of attachments.
+        // A large message is stored only in part, so a worker builds its JSON, without the contents of attachments.
         const json = await held.hold(reply, (signal) =>
           message.isPartial
             ? contents.json(message, base, signal, include ? { truncated: true } : {})
@@ -203,7 +203,7 @@ function includedCount(attachments: readonly Attachment[]): number {
   return end < 0 ? attachments.length : end;
 }
 
-/** @throws AppError `not_found` if the message is deleted or expires; if `signal` aborts, its reason */
+/** @throws AppError `not_found` if the message is deleted or expires, or the reason of an aborted `signal` */
 async function messageWithAttachments(
   message: FullMessageRecord,
   base: string,

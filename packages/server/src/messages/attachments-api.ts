@@ -16,7 +16,6 @@ import { type AttachmentContent, findMessage, type SourceRange } from './content
 const SANDBOX = "sandbox; default-src 'none'";
 const ACCEPT_RANGES = Type.String({ description: '`bytes`.' });
 const CONTENT_RANGE = Type.String({ description: 'The range and the total number of bytes.' });
-/** Media type of the attachment, or `application/octet-stream` if the mail does not name one. */
 const ANY_TYPE = ['application/octet-stream', '*/*'];
 
 const RangeHeaders = Type.Object({
@@ -103,10 +102,10 @@ function byteRange(header: string | undefined, size: number): SourceRange | 'who
 
 /** File systems allow 255 bytes. The rest is for what browsers append, such as ` (1)`. */
 const MAX_NAME_BYTES = 240;
-/** Control characters, separators, direction marks, unpaired surrogates, and what Windows forbids. */
+/** Control characters, separators, direction marks, unpaired surrogates, and characters that Windows forbids. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
 
-/** Percent-encodes all characters but attr-char (RFC 8187 section 3.2.1). */
+/** Percent-encodes at least the characters that are not attr-char (RFC 8187 section 3.2.1). */
 const encoded = (text: string): string =>
   encodeURIComponent(text).replaceAll(
     /['()*]/g,

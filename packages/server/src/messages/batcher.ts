@@ -3,7 +3,7 @@ import type { NewMail, Placed } from './records.ts';
 
 /** Maximum items of a batch. A larger batch takes longer and does not lower the cost per item. */
 const MAX_BATCH = 128;
-/** Maximum bytes of a batch. Such a batch delays other writes by 10 ms. A larger item forms its own batch. */
+/** Maximum bytes of a batch: writing them delays other writes by 10 ms. A larger item is written alone. */
 const MAX_BYTES = 2 * 1024 * 1024;
 /** If this many items are queued, the store is slow or down, and `offer` drops further items. */
 const MAX_OFFERED = 1_000;
@@ -20,7 +20,7 @@ interface BatcherOptions<Item> {
   /** Delays the first write after an idle time, so that more items share it. `flushed` ends the delay. */
   pause?(signal: AbortSignal): Promise<void>;
   bytesOf?(item: Item): number;
-  /** True: one item may have caused the error, so each is written alone. False: all waiting items fail. */
+  /** True if one item may have caused the error: each is then written alone. If false, all waiting items fail. */
   mayDependOnItem?(error: unknown): boolean;
   onLost?(error: unknown): void;
 }
@@ -124,7 +124,7 @@ export function createMailBatcher(addBatch: AddBatch, mayDependOnItem: (error: u
   };
 }
 
-/** Calls during a write share the next write. Its result is a sum, so only the first of these calls gets it. */
+/** Calls during a write share the next one. Its result is a sum: the first of them returns it, the others return 0. */
 export function batched(keep: Keep): Keep {
   const batcher = new Batcher<ReadingOf[], number>(
     async (calls) => {

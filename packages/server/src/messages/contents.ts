@@ -128,7 +128,7 @@ async function* cut(pieces: AsyncIterable<Buffer>, { start, end }: SourceRange):
   throw new Error('an attachment has fewer bytes than its size says');
 }
 
-/** Mails of up to 50 MiB that are parsed concurrently. At most two of them belong to the same account. */
+/** Limit of mails (of up to 50 MiB) that are parsed concurrently. At most two of them belong to the same account. */
 const MAX_WHOLE_MAILS = 3;
 
 function partOf({ index }: FullMessageRecord, id: string): IndexedPart {
@@ -137,7 +137,7 @@ function partOf({ index }: FullMessageRecord, id: string): IndexedPart {
   return part;
 }
 
-/** Parses sources for content that is not stored. @throws AppError `not_found`, `unavailable`; the reason of a signal */
+/** Decodes or parses what is not stored. Methods throw `not_found`, `unavailable` or the reason of an aborted signal. */
 export class Contents {
   readonly #deps: RawDeps & { parsing: Pick<Parsing, 'run'> };
   readonly #decodeInTurn = createSlots(MAX_DECODINGS);
@@ -171,7 +171,6 @@ export class Contents {
       return { size, read: (range) => Readable.from(within(range), { objectMode: false }) };
     }
     const bytes = await this.readAttachment(message, id);
-    // A copy, because memory that is shared with a worker cannot be written to a socket.
     return { size: bytes.length, read: ({ start, end }) => Buffer.from(bytes.subarray(start, end)) };
   }
 

@@ -31,11 +31,11 @@ function decode(cursor: string, encoded: (place: number) => string): number | un
   return Number.isSafeInteger(place) && encoded(place) === cursor ? place : undefined;
 }
 
-/** Cursor after all messages up to `receivedAt` (epoch milliseconds). 0 is before the first message. */
+/** Returns the cursor after all messages up to `receivedAt` (epoch milliseconds). 0 is before the first message. */
 export const cursorAt = (inboxId: string, receivedAt: number): string =>
   encode('cur', `cursor ${inboxId}`, receivedAt);
 
-/** Cursor after all messages of an account up to an `accountOrder`. 0 is before the first message. */
+/** Returns the cursor after all messages of an account up to an `accountOrder`. 0 is before the first message. */
 export const accountCursorAt = (accountId: string, order: number): string =>
   encode('acur', `account cursor ${accountId}`, order);
 

@@ -92,7 +92,7 @@ function createStreaming({ deps, held, heldDeps, admission }: RouteContext) {
   };
 }
 
-/** @returns what the client is told. @throws the error itself if the response has not begun */
+/** @returns the error text for the client @throws `error` if the response has not begun */
 function failureOf(error: unknown, reply: FastifyReply, { log }: Pick<HttpDeps, 'log'>): string {
   if (!reply.sent) throw error;
   const expected = toAppError(error);
@@ -151,7 +151,7 @@ interface Followable {
   cursor: string;
   hadMessages: boolean;
   source: ChangeSource;
-  /** If a page is empty, call again at `until` (epoch ms) or after a change. @throws AppError if the inbox ended */
+  /** If the page is not full, call again at `until` (epoch ms) or after a change. @throws AppError if the inbox ended */
   next(now: number): Promise<{ messages: Followed[]; until: number }>;
 }
 
@@ -172,7 +172,7 @@ function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: num
   };
 }
 
-/** Sends messages in the order of their commits. @param after `accountOrder`; only higher ones are sent */
+/** Sends messages in the order of their commits. @param after only messages with a higher `accountOrder` are sent */
 function followAccount({ store, events }: HeldDeps, accountId: string, after: number): Followable {
   let place = after;
   return {

@@ -7,7 +7,7 @@ import { RecipientLines } from '../mail/matching/similar-addresses.ts';
 import { createSharing, type Store } from '../store.ts';
 import type { CheckRange, OpenRange } from './records.ts';
 
-/** Limits concurrency. One account gets at most `slots - 1`; accounts with queued work take turns. */
+/** Limits concurrency to `slots`. One account gets at most `slots - 1`; accounts with queued work take turns. */
 export function createSlots(slots: number) {
   const running = new Map<string, number>();
   const queues = new Map<string, (() => void)[]>();
@@ -123,7 +123,7 @@ export interface ChangeSource {
 interface ReadResult<T> {
   result: T;
   isFinal: boolean;
-  /** When the store is read again even without a change, epoch milliseconds. */
+  /** When to read the store again even without a change, epoch milliseconds. */
   until: number;
 }
 

@@ -100,7 +100,7 @@ async function pageAfter<Row extends MessageRow>(
   after: number,
   newest: number,
 ): Promise<ListedPage<Row>> {
-  // Do not end a page with `before` at `newest`: it may be cached, so newer messages would be missing from the page.
+  // A page with `before` does not end at `newest`: this may be cached, so newer messages would be missing.
   const range = { after, before: Number.isFinite(before) ? before : newest + 1 };
   const nothing = { messages: [], hasMore: false, place: after, searchedTo: null };
   const found = after >= range.before - 1 ? nothing : await find(range);
@@ -151,14 +151,14 @@ function timeOfBefore(before: string | undefined): number {
 
 type NewestRows = ReturnType<typeof createNewestRows>;
 
-/** The newest messages by inbox id and version. Clients that poll with different `since` share them. */
+/** Cache of the newest messages by inbox id and version, for clients that poll with different `since`. */
 export const createNewestRows = () =>
   new LRUCache<string, { after: number; rows: MessageRow[] }>({
     maxSize: 8 * 1024 * 1024,
     sizeCalculation: ({ rows }) => rows.reduce((sum, { summary }) => sum + summary.length + 200, 200),
   });
 
-/** Newest first, cached until the inbox changes. `range` must include the newest message of the inbox. */
+/** Returns messages, newest first, cached until the inbox changes. @param range includes the newest message */
 async function newestRows(
   { store: { messages }, clock, newest }: HeldDeps & { newest: NewestRows },
   { id, version }: InboxRecord,
@@ -248,7 +248,7 @@ export async function listAccountMessages(
   return { ...page, before: page.hasMore ? listing.cursorAt(place) : null };
 }
 
-/** This text cannot occur inside a JSON string, where quotes are escaped. */
+/** This text cannot occur inside a JSON string, because quotes are escaped there. */
 const NO_ATTACHMENTS = '"attachmentCount":0';
 
 /** Builds the same JSON as `toSummary` of json.ts without parsing the stored summary. */

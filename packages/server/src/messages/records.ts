@@ -102,7 +102,7 @@ export interface CheckedMessage {
 
 export interface CheckedPage {
   messages: CheckedMessage[];
-  /** `receivedAt` of the last message that was read, or the beginning of the range. */
+  /** `receivedAt` of the last message that was read; for an empty range, the bound at which reading began. */
   place: number;
   isComplete: boolean;
 }

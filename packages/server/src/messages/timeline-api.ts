@@ -83,7 +83,7 @@ function addressesOf({ kind, address, domain }: InboxRecord, { rcptTo }: FullMes
   return [...new Set([address, ...paths])].slice(0, MAX_ADDRESSES);
 }
 
-/** Deferred attempts, oldest first: refusals with the same sender and recipient after the author's previous mail. */
+/** Returns deferred attempts, oldest first: refusals of this sender and recipient since the author's previous mail. */
 async function earlierAttempts(
   store: Pick<Store, 'messages' | 'refusals'>,
   inbox: InboxRecord,
@@ -125,7 +125,7 @@ const MAX_DETAIL = 300;
 const TOLERANCE_MS = 1_000;
 /** Steps that may be earlier than the Date header of a mail, because senders reuse connections. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);
-/** If a mail begins with one of these steps, this server has added a Received line to it. */
+/** If the trail of a mail has one of these steps, this server has added a Received line to the mail. */
 const OWN_LINE: ReadonlySet<TrailEvent> = new Set(['connected', 'injected', 'provider-call']);
 /** Steps of parsing, which runs during the commit or after it. */
 const BESIDE_THE_COMMIT: ReadonlySet<TrailEvent> = new Set(['parsed', 'sender-checked']);

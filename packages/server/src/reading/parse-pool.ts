@@ -35,7 +35,7 @@ export interface JobRequest {
   argument?: unknown;
   flow: Flow;
   urgency: Urgency;
-  /** While this returns true, the job is deferred, unless a caller awaits its result. */
+  /** While this returns true and all workers are busy, the job is deferred, unless a caller awaits its result. */
   mayWait?: (() => boolean) | undefined;
   /** Aborted when no caller needs the result any more. A job that has not begun is then dropped. */
   signal?: AbortSignal | undefined;
@@ -209,7 +209,7 @@ export class ParsePool {
     });
   }
 
-  /** The worker with the fewest jobs. Starts another worker if all are busy and the limits allow it. */
+  /** Returns the worker with the fewest jobs. If all are busy and the limits allow it, starts another worker. */
   #threadFor({ size }: Job): Thread | undefined {
     const { threads, slow } = this.#limits;
     const able = [...this.#threads].filter(({ isSlow }) => !isSlow);
@@ -283,7 +283,7 @@ export class ParsePool {
     } else if (current && elapsed >= timeLimitMs) this.#end(thread, 'time');
     else if (current && elapsed >= slowMs && !thread.isSlow) {
       thread.isSlow = true;
-      // This worker also runs these jobs after its slow job, if no other worker has finished them.
+      // This worker also runs these jobs, after its slow job. The first result of a job counts.
       this.#requeue(thread.jobs.filter((job) => job !== current));
     }
   }

@@ -33,7 +33,7 @@ export interface ParsingOptions {
   limits?: Partial<Pick<PoolLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
 }
 
-/** Jobs without an account. Together they get the share of one account. */
+/** Flow of jobs without an account. Together they get the share of one account. */
 const OTHERS: Flow = ['others', ''];
 
 export class Parsing {

@@ -12,9 +12,9 @@ import type { Parsing } from './parsing.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { UnreadSource } from './sql.ts';
 
-/** Accepted mails up to this total stay in memory until they are parsed. Others are read from the store. */
+/** Accepted mails up to this total size stay in memory until they are parsed. Others are read from the store. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
-/** Limits per account: about ten seconds of mail from the fastest sender, or minutes if parsing is slow. */
+/** Limits of unparsed mail per account: what the fastest sender sends in ten seconds. Parsing may need minutes for it. */
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
@@ -25,13 +25,13 @@ const BACKLOG = 'Too much mail of this account is not read yet. Send it again in
 const MAX_BURST_MAILS = 10_000;
 const MAX_BURST_BYTES = 24 * 1024 * 1024;
 const QUIET_MS = 20;
-/** Pauses between checks whether another node has parsed a mail that it received. Then this node parses the mail. */
+/** Pauses between checks whether another node has parsed a mail that it received. After the last, this node parses it. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
 /** The same with a single node: a caller may read a mail after its commit, but before `committed` is called. */
 const OWN_COMMIT_MS: readonly number[] = [1, 5, 20];
 /** Interval of searches for mails that a node received but did not parse before it stopped. */
 const LOOK_MS = 60_000;
-/** Delay of the second search. Mails that both searches find were left by nodes that have stopped. */
+/** Delay of the second search. Mails that two searches find were left by nodes that have stopped. */
 const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
 
@@ -176,7 +176,7 @@ export class Readings {
     return left;
   }
 
-  /** Takes what the previous search found, too. New mails may be in progress, unless the only node stores none. */
+  /** Takes over mails that the previous search found too, and all if the only node is storing none. */
   async #look(): Promise<void> {
     const before = this.#seen;
     const seen = new Set<number>();

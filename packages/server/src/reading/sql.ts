@@ -14,7 +14,7 @@ import {
 } from '../database/sql.ts';
 import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 
-/** Raw sources are stored in pieces, to send large ones without loading them whole. A read takes < 1 ms. */
+/** Raw sources are stored in pieces, to send large ones without loading them whole. Reading a piece takes < 1 ms. */
 export const RAW_PIECE_BYTES = 256 * 1024;
 
 export interface NewSource {

@@ -29,7 +29,7 @@ const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
 const MAX_OPEN_ARCHIVES = 20;
 const RETRY_AFTER_SECONDS = 5;
 
-/** When each message is replayed, milliseconds after the first. */
+/** Returns when each message is replayed, in milliseconds after the first. */
 function delaysOf(messages: readonly RecordedMessage[], speed: number): number[] {
   const times = messages.map(({ receivedAt }) => Date.parse(receivedAt));
   return times.map((time) => Math.max(0, time - (times[0] ?? time)) / speed);

@@ -21,7 +21,7 @@ const entryOf = (message: FullMessageRecord, number: number): RecordedMessage =>
   envelope: { ...message.envelope, rcptTo: message.rcptTo },
 });
 
-/** Messages, oldest first. Skips those that are deleted during the export. */
+/** Yields the messages, oldest first. Skips those that are deleted during the export. */
 async function* messagesOf({ store, clock }: ExportDeps, inboxId: string): AsyncGenerator<FullMessageRecord> {
   for (let after = 0; ; ) {
     const page = await store.messages.listAfter(inboxId, { after, limit: PAGE }, clock.now());

@@ -66,10 +66,10 @@ const cutOff = (): AppError =>
     'The body of the type "multipart/form-data" ends within its file. Send the whole form, with its last boundary.',
   );
 
-/** `inbox.json` of 10,000 messages with long envelopes takes a few megabytes. */
+/** Limit of `inbox.json`. For 10,000 messages with long envelopes, it has a few megabytes. */
 const MAX_INDEX_BYTES = 16 * 1024 * 1024;
 const INDEX = 'inbox.json';
-/** A line of the index has 20 messages with at most 100 recipients of 320 characters each. */
+/** Limit of a line of `jsonLines`: 20 messages with at most 100 recipients of 320 characters each. */
 const MAX_LINE_BYTES = 1024 * 1024;
 /** Mail compresses to a tenth at best. A higher ratio than this one is a decompression bomb. */
 const MAX_EXPANSION = 20;
@@ -91,7 +91,7 @@ const reasonOf = (error: unknown): string => messageOf(error).replace(/\.$/, '')
 
 /** Entries that are not files of a recording: folders, and files that macOS adds. */
 const NO_FILE = /\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/;
-/** Limit of such entries per file of the recording. Each takes time to read. More would be an attack. */
+/** Limit of such entries per file of the recording. Each takes time to read, so more could be an attack. */
 const MAX_OTHERS_PER_FILE = 4;
 
 async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>> {

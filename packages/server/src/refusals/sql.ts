@@ -48,10 +48,10 @@ export interface Refusal {
   via?: ProviderName;
 }
 
-/** If `ifOwned` (a domain) is set, the refusal is stored only if an account owns the domain at that moment. */
+/** If `ifOwned` (a domain) is set, the refusal is stored only if the domain has had an owner since the refusal. */
 export type NewRefusal = Refusal & { ifOwned?: string };
 
-/** Key of the record that mail to `address` went to the inbox of an authenticated client instead. */
+/** Key for recording that mail to `address` went to the inbox of an authenticated client instead. */
 export const capturedMail = (address: string): string => `captured ${address}`;
 
 interface Row {

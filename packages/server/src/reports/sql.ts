@@ -40,7 +40,7 @@ interface Run {
   now: number;
 }
 
-/** Inboxes live or expired within 24 hours. A freed inbox has expired, even if the clock was set back. */
+/** Inboxes that are live or expired in the last 24 hours. A freed inbox has expired, even if the clock was set back. */
 const known = ({ accountId, labels, now }: Run, before: string): Sql =>
   sql`select i.id, i.address, i.labels, case when i.expires_at > ${now} and i.freed = 0 then 'live' else 'expired' end as state,
       i.created_at as "createdAt", i.expires_at as "endsAt", i.received_messages as received,
@@ -94,7 +94,7 @@ interface RefusalAt {
 
 const keyOf = ({ address }: Listed): string => JSON.stringify(address);
 
-/** @param inboxes newest first @param left by address, refusals not counted for a newer inbox; updated here */
+/** @param inboxes newest first @param left refusals by address that no newer inbox has counted; updated here */
 async function withRefusals(db: Db, inboxes: readonly Listed[], left: Map<string, RefusalAt[]>, now: number) {
   const unknown = [...new Set(inboxes.map(keyOf))].filter((key) => !left.has(key));
   const refusals = await db.all<RefusalAt & { address: string }>(
@@ -142,7 +142,7 @@ const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
   waits.failed + waits.lists.empty + waits.streams.empty + refusals.count > 0;
 
 export const reports = {
-  /** Inboxes live, expired or deleted in the last 24 hours. Above the limit, omits those without problems first. */
+  /** Lists inboxes live, expired or deleted in the last 24 hours. Above the limit, omits those without problems first. */
   listRun: search(async (db, accountId: string, labels: Labels, now: number) => {
     if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
     const totals: RunReport['totals'] = {
@@ -163,7 +163,7 @@ export const reports = {
     return { totals, inboxes: inboxes.sort((a, b) => (a.id < b.id ? 1 : -1)) };
   }),
 
-  /** Labels of live inboxes. Labels of the newest inboxes come first. @param name null for all names */
+  /** Lists labels of live inboxes. Labels of the newest inboxes come first. @param name null for all names */
   listLabels: search(async (db, accountId: string, name: string | null, limit: number, now: number) => {
     const begin = JSON.stringify([name]).slice(0, -1);
     const rows = await db.all<{ pair: string; inboxes: number; newestAt: number }>(
@@ -180,7 +180,7 @@ export const reports = {
   }),
 };
 
-/** Must be called before inboxes are deleted: copies the data that reports show of those with labels. */
+/** Copies what reports show about inboxes with labels. Call this before the inboxes are deleted. */
 export async function keepForReports(tx: Tx, inboxIds: readonly string[], now: number): Promise<void> {
   await tx.run(
     sql`insert into deleted_inboxes (id, account_id, address, labels, created_at, deleted_at, received_messages,

@@ -1,7 +1,7 @@
 export interface HostPort {
   host: string;
   port: number;
-  /** As in the setting. */
+  /** Returns host and port as they were configured. */
   toString(): string;
 }
 

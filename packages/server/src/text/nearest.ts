@@ -1,4 +1,4 @@
-/** Longer names are not typing errors. The time of a comparison grows with the square of the length. */
+/** Longer names are not compared: the time of a comparison grows with the square of the length. */
 const MAX_NAME_LENGTH = 64;
 const MAX_ERRORS = 3;
 const MAX_ERROR_SHARE = 0.4;
@@ -73,7 +73,7 @@ function rank(given: string, known: string): number {
   return hasSameStart ? 300 + errors : Number.POSITIVE_INFINITY;
 }
 
-/** The most similar known name; the first of several. Names with a common prefix must be given without it. */
+/** Returns the most similar known name; the first of several. If all names have a common prefix, pass them without it. */
 export function nearest(given: string, known: Iterable<string>): string | undefined {
   if (given.length > MAX_NAME_LENGTH) return undefined;
   let best: string | undefined;

@@ -26,12 +26,12 @@ export interface ChangeSignalDeps {
   clock: Clock;
   node: string;
   onHint(hint: Hint): void;
-  /** Ids that held requests of this node wait for. */
+  /** Ids of the inboxes and accounts for whose changes held requests of this node wait. */
   waiting(): { inboxes: string[]; accounts: string[] };
   onError(error: Error): void;
 }
 
-/** Sends NOTIFY to other nodes after the commit: within the transaction, it holds a global lock during the commit. */
+/** Sends NOTIFY to other nodes after the commit: in the transaction, it would hold a global lock during the commit. */
 export class ChangeSignal {
   readonly #deps: ChangeSignalDeps;
   readonly #stop = new AbortController();
@@ -104,7 +104,7 @@ export class ChangeSignal {
     await listener?.end().catch(onError);
   }
 
-  /** Sends a hint for each id whose version differs from the previous call, and for new and deleted ids. */
+  /** Calls `onHint` for each id whose version differs from the previous check, and for new and deleted ids. */
   async #check(client: Client): Promise<void> {
     const { onHint, waiting } = this.#deps;
     const { inboxes, accounts } = waiting();

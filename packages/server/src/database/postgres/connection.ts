@@ -4,7 +4,7 @@ import { StandbyError } from './errors.ts';
 import { runTransaction } from './transactions.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** The server cancels longer statements, also those that wait for a lock. */
+/** PostgreSQL cancels longer statements, also those that wait for a lock. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 /** Longer than the statement timeout, so that PostgreSQL can report the cancelled statement first. */
 const ANSWER_TIMEOUT_MS = 12_000;
@@ -71,7 +71,7 @@ export async function connectAlone(
   }
 }
 
-/** @throws Error that names a setting that could cause the loss of acknowledged mail */
+/** @throws Error if PostgreSQL is too old, or if a setting could cause the loss of acknowledged mail */
 export async function requireDurable(client: Client): Promise<void> {
   const { rows } = await client.query(
     `select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync,

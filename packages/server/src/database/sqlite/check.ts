@@ -65,7 +65,7 @@ function findUnreadable(database: DatabaseSync): string[] {
   return inboxes.failure === null ? lines : [...lines, 'other inboxes, whose rows cannot be read'];
 }
 
-/** Checks a database, even while a server uses it. @returns what is damaged, or null @throws Error if there is none */
+/** Checks a database, even while a server uses it. @returns what is damaged, or null @throws Error for a missing file */
 export function check(path: string): string | null {
   if (!existsSync(path)) {
     throw new Error(`There is no database ${path}. Set MAYFLY_DATA_DIR to the data folder of the server.`);

@@ -118,7 +118,7 @@ const OLDEST_SQLITE = '3.51.3';
 
 const FULL = 2;
 
-/** A log that one huge message enlarged is truncated to this size. */
+/** A write-ahead log that one huge message enlarged is truncated to this size. */
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
 /** Page cache: large enough for the upper B-tree pages of every index and the newest rows. */
 const WRITER_CACHE_KIB = 16 * 1024;

@@ -31,7 +31,7 @@ export const isFull = (error: unknown): boolean => primaryCodeOf(error) === FULL
 /** True if the connection must not be used any more, because it is unknown what a failed sync has written. */
 export const isBroken = (error: unknown): boolean => primaryCodeOf(error) === IO_ERROR;
 
-/** True for the error of `requireSameFile`, which every later transaction would throw as well. */
+/** True if the database file was removed or replaced (see `requireSameFile`). Then all later transactions fail too. */
 export const isRemoved = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'storage_damaged' && primaryCodeOf(error) === 0;
 

@@ -50,7 +50,7 @@ const WAYS_OUT: Readonly<Record<string, string>> = {
   'database or disk is full': 'Free space on the disk, or set MAYFLY_DATA_DIR to a folder on another one.',
 };
 
-/** Rejects a second server, but not the command line: it locks a separate file. Close the result to unlock. */
+/** Locks a separate file, which rejects a second server, but not the command line. Close the result to unlock. */
 export function lockForServer(path: string): DatabaseSync {
   const lock = new DatabaseSync(`${path}.lock`);
   try {
@@ -94,12 +94,12 @@ async function createReader(path: string) {
   };
 }
 
-/** @returns `store`: may be called once `opened` has resolved @throws through `opened`: Error with advice */
+/** @returns `store`, which may be used once `opened` has resolved. `opened` rejects with an Error that gives advice */
 export function startSqlite(options: SqliteOptions): { store: Store; opened: Promise<void> } {
   const { path, exclusive = true, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages, isDurable } = options;
   const { onCrash = () => undefined, startThread: start = startThread } = options;
   const writing = { role: 'writer' as const, path, exclusive, busyTimeoutMs, maxPages, isDurable };
-  // Without syncs, writes hardly block this thread. A thread of its own would double the time of a start.
+  // Without syncs, writes hardly block this thread. A separate thread would double the startup time.
   const writer =
     isDurable === false
       ? databaseHere(() => openForWriting(writing, (error) => onCrash(toError(error))))

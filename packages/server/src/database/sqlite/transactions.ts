@@ -20,7 +20,7 @@ interface TransactionHooks {
   onBroken(error: unknown): void;
 }
 
-/** Units of work that wait share one transaction and its sync. A unit that throws is rolled back alone. */
+/** Queued units of work share one transaction and its sync. A unit that throws is rolled back alone. */
 export class Transactions {
   readonly #database: DatabaseSync;
   readonly #hooks: TransactionHooks;
@@ -39,7 +39,7 @@ export class Transactions {
     this.#log = database.prepare('pragma wal_checkpoint(noop)');
   }
 
-  /** `work` may run twice. @param of `step`: after all waiting calls; `relaxed`: the commit is not synced */
+  /** `work` may run twice. @param of `step`: runs after all queued units; `relaxed`: the commit is not synced */
   run<T>(work: () => Promise<T>, of: 'synced' | 'step' | 'relaxed' = 'synced'): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#queues[of].push({ work, resolve: (value) => resolve(value as T), reject });
@@ -91,7 +91,7 @@ export class Transactions {
       this.#hooks.afterCommit();
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec('rollback');
-      // If the transaction could not begin, only the first unit fails.
+      // If the transaction could not begin, the first unit gets the error.
       if (begun.length === 0) begun.push(...queue.splice(0, 1));
       await this.#afterFailure(begun, error, syncs, mayRetry);
       return;
@@ -106,7 +106,7 @@ export class Transactions {
     this.#syncs = full;
   }
 
-  /** The first unit has no savepoint. @returns a function to settle it after the commit @throws if all units fail */
+  /** @returns a function that settles the unit after the commit @throws the error if the whole transaction fails */
   async #runUnit({ work, resolve, reject }: Unit, hasSavepoint: boolean): Promise<() => void> {
     if (hasSavepoint) this.#database.exec('savepoint unit');
     try {
@@ -129,7 +129,7 @@ export class Transactions {
       for (const unit of units) await this.#runTogether([unit], syncs, units.length > 1);
       return;
     }
-    // The waiting units would fail with the same error, after the whole timeout if the database is locked.
+    // The queued units would fail with the same error, after the whole timeout if the database is locked.
     if (endsAll) failed.push(...Object.values(this.#queues).flatMap((queue) => queue.splice(0)));
     const reason = isBroken(error) ? outcomeUnknown(error) : (toUnavailable(error) ?? error);
     for (const { reject } of failed) reject(reason);

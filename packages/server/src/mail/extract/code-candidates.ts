@@ -1,4 +1,4 @@
-/** A text with more candidates is a table of numbers and has no code. */
+/** Limit of candidates per text. A text with more is usually a table of numbers. */
 const MAX_CANDIDATES = 200;
 /** This many different numbers of equal length in a row are a list, such as backup codes. */
 const LIST_FROM = 3;
@@ -20,7 +20,7 @@ const CANADIAN_POSTAL_CODE = /^[A-Z]\d[A-Z]\s?\d[A-Z]\d$/;
 const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№•●∙A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
 const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
 
-/** The form of a token. `words` is a chain of plain words, such as `calm-otter-swims`. */
+/** The form of a token. A `loose` one is rarely a code. `words` is a chain of words such as `calm-otter-swims`. */
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
 
 export interface Candidate {

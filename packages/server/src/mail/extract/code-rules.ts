@@ -7,7 +7,7 @@ import { PURPOSES } from './link-words.ts';
 
 /** Characters before a candidate that are searched for its announcement. */
 const REACH = 240;
-/** How many words near a candidate are searched. OTHER: for words of kind `other`, `label` and `number`. */
+/** Limits of the words that are searched near a candidate: OTHER for words of kind `other`, `label` and `number`. */
 const REACH_WORDS = 14;
 const REACH_WORDS_OF_LINE = 40;
 const REACH_WORDS_LOOSE = 3;
@@ -19,12 +19,12 @@ const REACH_WORDS_KEY = 4;
 const REACH_WORDS_OBJECT = 5;
 const WORDS_TO_SUBJECT = 5;
 const WORDS_NEAR = 7;
-/** Number of words: another number before the candidate, and its label. In these, only code words count. */
+/** Another number before the candidate and the two words before that number. Of these, only code words count. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 const SOMETHING_ELSE = -1;
 const HINT = 60;
-/** Minimum points of a `loose` candidate if only a colon or "is" is between it and its announcement. */
+/** Minimum points of a year or `loose` candidate if only a colon or "is" is between it and its announcement. */
 const SURE_ENOUGH = 85;
 /** Minimum points if more text is between them, and always for `words`, such as `calm-otter-swims`. */
 const SURE_IN_SENTENCE = 97;
@@ -49,7 +49,7 @@ export function settingOf(text: string, candidate: Candidate) {
   const sentence = (alone ? wide.trimEnd() : wide).split(SENTENCE_END).at(-1) ?? '';
   const [after = ''] = following.split(SENTENCE_END, 1);
   const before = alone ? wide : sentence;
-  /** Only a colon or "is" stands between the announcement and the candidate. */
+  /** Only a colon, "is" or a line break stands between the announcement and the candidate. */
   const direct = alone || phrases.DIRECT.test(before);
   const [sentenceWords, wordsAfter] = [wordsOf(sentence), wordsOf(after)];
   const [kindsBefore, kindsAfter] = [kindsOf(sentenceWords), kindsOf(wordsAfter)];
@@ -101,7 +101,7 @@ function isToEnter(setting: Setting): boolean {
   );
 }
 
-/** Whether the code is what the reader must enter: "Enter the code shown on this page". */
+/** Whether a code word is the object of "enter", as in "Enter the code shown on this page". */
 function entersCode(kinds: readonly WordKind[]): boolean {
   const at = kinds.lastIndexOf('enter');
   if (at < 0) return false;
@@ -224,7 +224,7 @@ function refusal(setting: Setting): number | undefined {
 
 export interface MailFacts {
   subjectSaysCode: boolean;
-  /** True while the subject is searched, if the body says that the code is there. */
+  /** True if the subject is being searched, and the body says that the subject contains the code. */
   isPointedAt: boolean;
   isAboutAccess: () => boolean;
 }
@@ -240,7 +240,7 @@ function isHinted(setting: Setting, { subjectSaysCode, isPointedAt, isAboutAcces
   );
 }
 
-/** @returns points from 0 to about 105, more for a likelier code, or {@link SOMETHING_ELSE} if it is none */
+/** @returns points from 0 to about 105, more for a likelier code; {@link SOMETHING_ELSE} for another kind of number */
 export function judge(setting: Setting, mail: MailFacts): number {
   const refused = refusal(setting);
   if (refused !== undefined) return refused;

@@ -15,7 +15,7 @@ import WORD_RULES from './code-words.json' with { type: 'json' };
  */
 export type WordKind = (typeof EFFECTS)[number] | 'plain';
 
-/** A word gets the first kind whose patterns match. `unit` is last, because "m" or "is" is rarely a unit. */
+/** A word gets the first of these kinds whose patterns match. */
 const EFFECTS = ['promo', 'cart', 'other', 'label', 'stale', 'number', 'code', 'enter', 'unit'] as const;
 
 const PATTERNS = EFFECTS.map((effect) => {

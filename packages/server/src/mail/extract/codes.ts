@@ -14,7 +14,7 @@ const MAX_TOPIC = 2_048;
 const MIN_WRAPPED = 50;
 const MAX_SHORT = 40;
 const SURE = 45;
-/** Characters. A longer line is a paragraph, not source code. */
+/** Limit in characters. A longer line is a paragraph, not source code. */
 const MAX_SOURCE_LINE = 200;
 
 /** The digit zero of each other script that occurs in mail. The other nine digits follow it in Unicode. */

@@ -156,7 +156,7 @@ export function* textLinks(text: string) {
   }
 }
 
-/** Each link once: first those of the HTML, then others of the text and of List-Unsubscribe (RFC 2369). */
+/** Returns each link once: first those of the HTML, then others of the text and of List-Unsubscribe (RFC 2369). */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
   // A link with text replaces a link to the same URL without text, such as an image.

@@ -129,7 +129,7 @@ function brokenGreeting(text: string): string | undefined {
     .find((line) => PLACEHOLDER.test(line) || NO_NAME.test(line) || EMPTY_NAME.test(line));
 }
 
-/** Whether a person wrote the mail. Placeholders in replies, forwards and mailing lists may be quotations. */
+/** Whether the mail is a reply, a forward or from a mailing list: its placeholders may be quotations. */
 function isOfPeople({ parts, mail: { summary, content } }: LintedMail): boolean {
   return (
     content.inReplyTo !== null ||

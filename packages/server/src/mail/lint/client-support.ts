@@ -5,9 +5,9 @@ import type { Case, LintedMail, UsedFeature } from './finding.ts';
 
 /* `client-support.json` has data from caniemail.com; `scripts/lint/client-support.ts` writes the file. */
 
-/** A feature is reported if fewer than this percentage of mail clients support it. */
+/** The lint rule reports a feature if less than this percentage of mail clients support it. */
 const MIN_SHARE = 60;
-/** Only these features are reported: clients without them lose content or layout. Others only decorate. */
+/** The lint rule reports only these features: clients without them lose content or layout. */
 const LOSES: ReadonlySet<string> = new Set(
   (
     'html-svg html-video html-audio html-form html-input-text html-object html-dialog html-base html-meter ' +

@@ -69,7 +69,7 @@ export const missingListUnsubscribe = (mail: LintedMail): string[] =>
   isBulk(mail) ? missing('List-Unsubscribe')(mail) : [];
 
 export function noOneClickUnsubscribe({ mail: { content } }: LintedMail): string[] {
-  // Required only with an https URL (RFC 8058). Discussion lists often give only a mail address.
+  // RFC 8058 applies only to https URLs. Discussion lists often give only a mail address.
   const isOffered =
     !/<\s*https:/i.test(fieldOf(content, 'list-unsubscribe')) ||
     /list-unsubscribe\s*=\s*one-click/i.test(fieldOf(content, 'list-unsubscribe-post'));
@@ -79,7 +79,7 @@ export function noOneClickUnsubscribe({ mail: { content } }: LintedMail): string
 const fieldOf = ({ headers }: MailContent, key: string): string =>
   headers.find(({ name }) => name.toLowerCase() === key)?.value.trim() ?? '';
 
-/** True for mail to subscribers; false for automatic messages (RFC 3834), replies and requested mail. */
+/** Whether a mail is to subscribers. Automatic replies may also have `Precedence: bulk`, and replies quote links. */
 function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const isAutomatic = !/^(?:no\b.*)?$/i.test(fieldOf(content, 'auto-submitted'));
   if (/^(?:bulk|list)$/i.test(fieldOf(content, 'precedence')) && !isAutomatic) return true;
@@ -90,7 +90,7 @@ function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   );
 }
 
-/** Whether the recipient requested the mail. A sign-in link must be the first: newsletters have one later. */
+/** Whether the recipient requested the mail. Sign-in links count only in first place: newsletters have them later. */
 const isAskedFor = ({ links }: MailContent, { codes }: MailSummary): boolean =>
   codes.length > 0 ||
   links[0]?.kind === 'sign-in' ||

@@ -13,7 +13,7 @@ const MAX_TEXT = 1_000;
 
 const ORDER: readonly string[] = ['error', 'warning', 'info'];
 
-/** One finding per rule, most severe first. Never throws. @param raw without this server's Received line */
+/** Returns one finding per broken rule, most severe first. @param raw the mail without this server's Received line */
 export function lintMail(raw: Uint8Array): LintReport {
   const source = asBuffer(raw);
   const mail = parseMail(source);

@@ -12,7 +12,7 @@ interface Open {
   size: number;
   isBold: boolean;
   isSmallByNature: boolean;
-  /** What the element must contain: text or a label (link, button), or a header cell (table without a role). */
+  /** A link or button must contain text or a label; a table without a role must contain a header cell. */
   asked: { rule: 'layout-table-role' | 'link-name' | 'button-name'; place: string; isMet: boolean } | null;
 }
 
@@ -24,14 +24,14 @@ const MAX_STYLE = 4_096;
 const MAX_CLOSED = 40;
 const MAX_PLACE = 100;
 
-/** Minimum contrast (WCAG 2.2, success criterion 1.4.3). Large text has 18 pt, or 14 pt in bold. */
+/** Minimum contrast (WCAG 2.2, success criterion 1.4.3). Large text has 24 px (18 pt), or 18.66 px (14 pt) in bold. */
 const MIN_RATIO = 4.5;
 const MIN_RATIO_LARGE = 3;
 const LARGE = 24;
 const LARGE_BOLD = 18.66;
 const NORMAL_SIZE = 16;
 const MIN_SIZE = 12;
-/** Pixels. Smaller text is not reported, because the sender hides it on purpose, as in a preheader. */
+/** Text of up to this many pixels is not reported: the sender hides it on purpose, as in a preheader. */
 const HIDDEN_SIZE = 2;
 const HEADING_SIZES: Record<string, number> = { h1: 32, h2: 24, h3: 18.72, h4: 16, h5: 13.28, h6: 10.72 };
 

@@ -52,7 +52,7 @@ export function headHas(head: MessageHead, field: HeadField, part: string): bool
   return TEXTS[field](head).some((text) => fold(withoutInvisible(text)).includes(folded));
 }
 
-/** The conditions that a message does not meet. @param content required if {@link needsContent} */
+/** Returns the conditions that a message does not meet. @param content required if {@link needsContent} */
 export function failedConditions(head: MessageHead, filters: Filters, content?: ComparedContent) {
   const failed: FailedCondition[] = [];
   const fail = (condition: keyof Filters, expected: string, got: string) =>

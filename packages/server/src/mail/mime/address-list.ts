@@ -5,11 +5,11 @@ import { Enclosures } from './enclosures.ts';
 import { decodeHeaderText } from './encoded-words.ts';
 
 /*
- * Parses RFC 5322 section 3.4 with obsolete and malformed forms, in linear time. Text in quoted strings,
+ * Parses address lists (RFC 5322 section 3.4), also malformed ones, in linear time. Text in quoted strings,
  * comments and encoded words never becomes an address, unless an encoded word contains a whole mailbox.
  */
 
-/** Bytes. A longer field is cut. Only 100 mailboxes are stored, which usually need a tenth of this. */
+/** Limit in bytes; a longer field is cut. The 100 mailboxes that are stored usually need a tenth of this. */
 const MAX_FIELD = 64 * 1024;
 
 const SPACE = 0x20;

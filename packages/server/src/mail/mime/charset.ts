@@ -40,7 +40,7 @@ const decodeUtf7: CharsetDecoder = (bytes) =>
       .toString('utf16le');
   });
 
-/** Sets the highest bit of each byte: 7-bit to 8-bit form of a charset. @param text one character per byte */
+/** Converts the 7-bit form of a charset to its 8-bit form. @param text one character per byte */
 function to8Bit(text: string): string {
   const bytes = Buffer.from(text, 'latin1');
   for (const [at, byte] of bytes.entries()) if (byte > SPACE) bytes[at] = byte | 0x80;
@@ -68,7 +68,7 @@ const decodeHz: CharsetDecoder = (bytes) => {
   return GBK.decode(Buffer.from(decoded, 'latin1'));
 };
 
-/* Text with a missing or wrong charset is UTF-8 if valid, else windows-1252, which defines every byte. */
+/* Text with a missing or unknown charset is read as UTF-8 if it is valid UTF-8, else as windows-1252 in most cases. */
 
 const FALLBACK = 'windows-1252';
 /** Charset names that do not say what bytes above 127 mean, such as ASCII. */
@@ -107,7 +107,7 @@ export function forgetUnknownCharsets(): void {
 export const decodeCharset = (bytes: Uint8Array, declared: string): string =>
   decodeAs(bytes, charsetOf(bytes, declared, false));
 
-/** The declared charset if known, else a detected one. @param isPage true for HTML, which may name one */
+/** Returns the declared charset if it is known, else a detected one. Valid UTF-8 overrides a 7-bit charset. */
 export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean): string {
   if (declared === 'utf-8' || (decoders.has(declared) && !isSevenBit(declared))) return declared;
   const name = declared.trim().toLowerCase();

@@ -8,7 +8,7 @@ const INVISIBLES = new RegExp(INVISIBLE, 'gv');
 export const withoutInvisible = (text: string): string => text.replace(INVISIBLES, '');
 
 const PIECE_CHARACTERS = 64 * 1024;
-/** Texts are split before a run of white space, because no pattern of a caller matches across its start. */
+/** Long texts are split before a run of white space, because no pattern of a caller matches across its start. */
 const BLANK_BEGINS = /(?<=\S)\s/;
 
 function endOfPiece(text: string, at: number): number {
@@ -51,7 +51,7 @@ export function clean(text: string): string {
 
 export const foldBlanks = (text: string): string => text.replace(/\s{2,}|[^\S ]/g, ' ');
 
-/** Removes line breaks, which would allow header injection. */
+/** Replaces line breaks, which would allow header injection, by spaces. */
 export const oneLine = (text: string): string =>
   clean(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text).trim();
 

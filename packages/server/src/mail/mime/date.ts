@@ -17,14 +17,14 @@ function offsetOf(zone: string): number | undefined {
   return numeric[1] === '-' ? -minutes : minutes;
 }
 
-/** Three digits, or two digits from 50 on, mean the 20th century (RFC 5322 section 4.3). */
+/** Adds 1900 to a year of three digits, and to a year of two digits from 50 on (RFC 5322 section 4.3). */
 function fullYear(digits: string): number {
   const year = Number(digits);
   if (digits.length === 4) return year;
   return digits.length === 2 && year < 50 ? year + 2000 : year + 1900;
 }
 
-/** Converts a Date header (RFC 5322 section 3.3) to RFC 3339 in UTC; null if day, time or zone is missing. */
+/** Converts a Date header (RFC 5322 section 3.3) to RFC 3339 in UTC; null if a part is missing or invalid. */
 export function parseDate(value: string): string | null {
   const match = DATE_TIME.exec(value.slice(0, 200).trim());
   if (match === null) return null;

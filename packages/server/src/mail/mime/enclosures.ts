@@ -5,7 +5,7 @@ const BACKSLASH = 0x5c;
 /** Finds the end of quoted strings, comments and domain literals in a header field (RFC 5322 section 3.2). */
 export class Enclosures {
   readonly #text: string;
-  /** Opening characters whose end was not found. It is not searched for again, so the time stays linear. */
+  /** Opening characters without an end. Their end is not searched for again, so that the time stays linear. */
   #unclosed = '';
 
   constructor(text: string) {

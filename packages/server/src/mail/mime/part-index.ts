@@ -1,6 +1,6 @@
 import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts';
 
-/* Stored with a message, so that its parts can be decoded from the raw source without another parse. */
+/* The part index is stored with a message: its parts can be decoded from the raw source without another parse. */
 
 /** `none`: the part is not shown, for example an empty body. */
 export type PartRole = 'multipart' | 'text' | 'html' | 'attachment' | 'none';
@@ -19,7 +19,7 @@ export interface IndexedPart extends BodyRange {
   type: string;
   /** Charset of text or HTML, detected if necessary; '' for other parts. */
   charset: string;
-  /** In lower case. Undefined, like the next two fields, for attachments: their list has these values. */
+  /** In lower case. This field and the next two are undefined for attachments, whose list has these values. */
   disposition?: string | undefined;
   filename?: string | undefined;
   contentId?: string | undefined;

@@ -45,7 +45,7 @@ function hexPair(bytes: Uint8Array, at: number): number {
   return high < 0 || low < 0 ? -1 : (high << 4) | low;
 }
 
-/** Copies a range to `to` and decodes valid escapes such as `=41`. @returns the offset after the copy */
+/** Copies a range to the offset `to` and decodes valid escapes such as `=41`. @returns the offset after the copy */
 function moveDecoded(bytes: Buffer, to: number, start: number, end: number, prefix: number): number {
   let length = to;
   for (let at = start; at < end; at++) {
@@ -117,7 +117,7 @@ function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
   return end > start && bytes[end - 1] === CR ? end - 1 : end;
 }
 
-/** Limit of zero bytes added where relays removed blanks (zero bits) of uuencode: up to 45 bytes per line. */
+/** Limit of restored bytes. In uuencode, zero bytes are spaces, which some relays remove at the end of a line. */
 export const MAX_FILLED_BYTES = 1024 * 1024;
 
 /** Each character code minus this value gives six bits. The first six bits of a line are its decoded length. */

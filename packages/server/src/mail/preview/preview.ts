@@ -8,7 +8,7 @@ import { readBodies } from '../parse.ts';
  * mail's own images, opens links in a new tab, and removes DNS prefetch hints, which no policy blocks.
  */
 
-/** Limit of shown characters, which take up to 400 ms. Images in `data:` URIs need megabytes. */
+/** Limit of shown characters (up to 400 ms of work). Pages with images in `data:` URIs have megabytes. */
 const MAX_LENGTH = 4 * 1024 * 1024;
 /** Maximum characters of a page. Replaced `cid:` URLs and escapes make it longer than the HTML of the mail. */
 export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
@@ -129,7 +129,7 @@ function doctypeEnd(html: string): number {
   return html.indexOf('>', at) + 1;
 }
 
-/** Placed at the beginning. At the end of the page, an unclosed element of the mail could hide the note. */
+/** This note is at the beginning. At the end of the page, an unclosed element of the mail could hide it. */
 const CUT_NOTE =
   '<p style="all:initial;display:block;font:14px/1.4 system-ui,sans-serif;padding:8px 16px;background:#fff3c4;color:#333">Only the first 4 MiB of this message are shown. Read the rest in the view “Source”, or download the message.</p>';
 
@@ -167,7 +167,7 @@ const note = (text: string) => ({
   remoteCount: 0,
 });
 
-/** The HTML of a mail, or else its text, as a page. @param imagesUrl URL prefix before an attachment id */
+/** Returns the HTML of a mail, or else its text, as a page. @param imagesUrl URL prefix before an attachment id */
 export function previewMail(raw: Uint8Array, imagesUrl: string) {
   const { html, text, attachments } = readBodies(raw);
   const shown = html ?? text ?? '';

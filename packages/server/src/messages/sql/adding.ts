@@ -23,7 +23,7 @@ import {
 import type { NewMail, NewMailRecipient, Placed } from '../records.ts';
 import { evict } from './ending.ts';
 
-/** A locked inbox. Its counters include messages as soon as they are planned. */
+/** A locked inbox. Its counters already include the messages that this batch is about to insert. */
 interface BatchInbox {
   id: string;
   accountId: string;
@@ -81,7 +81,7 @@ function planMessage(
   return { inbox, rcptTo, placed: { ...placed, deliveries: deliveries.length }, deliveries };
 }
 
-/** Decides which messages to store. Skips outgoing mails that `ended` lacks: they were stored or cancelled before. */
+/** Decides which messages to store. Skips outgoing mails that are not in `ended`: they were stored or cancelled. */
 function planBatch(
   mails: readonly StoredSource<NewMail>[],
   { inboxes, ended }: Locked,
@@ -126,7 +126,7 @@ interface Taken {
   last: number;
 }
 
-/** Reserves `accountOrder` numbers, and locks the rows of accounts. @param counts how many, by account id */
+/** Reserves `accountOrder` numbers and locks rows of `account_orders`. @param counts how many, by account id */
 export async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<Taken[]> {
   if (tx.engine === 'postgres') {
     // Lock rows in the order of `seq`, to prevent deadlocks between batches.
@@ -322,7 +322,7 @@ async function addOutcomes(tx: Tx, mails: readonly PlannedMail[], now: number): 
   const changed = new Set<BatchInbox>();
   for (const { mail, messages } of mails) {
     const { via, mailFrom } = mail.envelope;
-    // A bounce has no sender to which an outcome could be sent.
+    // A mail without a sender is a bounce, so an outcome could not be sent to anyone.
     if (mailFrom === '') continue;
     for (const { inbox, placed } of messages) {
       const outcome = takeOutcome(inbox.outcomes);

@@ -2,7 +2,7 @@ import { anyOf, FOR_UPDATE_SKIP_LOCKED, sql, type Tx, write } from '../../databa
 import { releaseSources } from '../../reading/sql.ts';
 import { lockInboxOf } from './one.ts';
 
-/** Deleting an inbox row, which is in ten indexes and has labels, costs as much as this many message rows. */
+/** Deleting an inbox, which is in eight indexes and has labels, costs as much as deleting this many messages. */
 export const ROWS_PER_INBOX = 4;
 
 /** Deletes about `limit` rows of emptied inboxes. @returns the number; below `limit` if no rows are left */

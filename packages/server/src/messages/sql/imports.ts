@@ -13,7 +13,7 @@ export const STAGED_MS = HOUR_MS;
 // An import first stores the sources of its mails under a common name, the stage. They have no messages, so
 // no client can read them. The transaction that creates the inbox adds the messages and removes the stage.
 
-/** Limits the time of the transaction, because other writes wait for it: 0.3 s for this many, a minute for 200,000. */
+/** Limit per transaction, because other writes wait for it: 0.3 s for this many deliveries, a minute for 200,000. */
 const MAX_DELIVERIES = 10_000;
 
 export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>

@@ -44,13 +44,13 @@ import {
 export const INVISIBLE_SET =
   '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]';
 
-/** Messages that one call reads. They take about 10 ms, or 50 ms if the content of each is parsed. */
+/** Limit of messages that one call reads: they take about 10 ms, or 50 ms if the content of each is parsed. */
 const ROWS_PER_CALL = 500;
-/** Bytes that one call reads; the first message is read even if it is larger. */
+/** Limit of bytes that one call reads. The first message is read even if it is larger. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
 const MIN_LETTERS = 3;
 
-/** The database tries a pattern at each position. Longer patterns that nearly match would take seconds. */
+/** Limit of a pattern. The database tries it at each position: longer ones that nearly match would take seconds. */
 const PATTERN_CHARACTERS = 16;
 const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
@@ -80,7 +80,7 @@ function stretchOf(found: readonly Sized[], empty: number): Stretch {
   return { place: found[rows - 1]?.place ?? empty, rows, isComplete };
 }
 
-/** Returns a `LIKE` pattern for JSON texts with `text` in any case and Unicode form; null if it is too short. */
+/** Returns a `LIKE` pattern that matches all JSON with `text` in any case or Unicode form; null if it is too short. */
 export function likePattern(text: string): string | null {
   const stretches = fold(text).match(PIECES) ?? [];
   // `_` matches any character: `fold` makes i, k and - also from others (dotted capital I, Kelvin sign, dashes).
@@ -138,7 +138,7 @@ interface Candidate extends ListedMessage {
   rcptTo: string;
 }
 
-/** Contents that are read at a time. Few, because a search ends as soon as it has `limit` matches. */
+/** Number of contents per query. It is small, because a search ends as soon as it has `limit` matches. */
 const CONTENTS_AT_A_TIME = 50;
 
 async function* matchesOf(db: Db, rows: readonly Candidate[], conditions: readonly MailCondition[]) {

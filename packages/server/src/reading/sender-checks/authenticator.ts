@@ -8,7 +8,7 @@ import type { CheckerData, FromChecker, ToChecker } from './worker.ts';
 
 /** Time limit of a check. Parsed content is stored only after the check. Name servers usually reply much faster. */
 export const CHECK_TIME_LIMIT_MS = 2_000;
-/** This long before the time limit, the thread is asked for the results that it has so far. */
+/** This long before the time limit, partial results are requested from the thread. */
 export const HURRY_MS = 200;
 /** Limit of concurrent checks, which mostly wait for name servers. Above it, the result is `temperror`. */
 const MAX_CHECKS = 200;
@@ -16,7 +16,7 @@ const MAX_CHECKS = 200;
 export const MAX_CHECKS_PER_SOURCE = 50;
 /** Limit of the bytes of all messages that are being checked. Enough for the largest message. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** A single message may be larger. The limit applies if a host has several messages in progress. */
+/** Limit per sending host if several of its messages are being checked. A single message may be larger. */
 export const MAX_BYTES_PER_SOURCE = 24 * 1024 * 1024;
 /** JavaScript heap of the thread, MiB. Libraries take 20, and the DNS cache takes a few. */
 const HEAP_MB = 96;

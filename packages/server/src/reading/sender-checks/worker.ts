@@ -8,7 +8,7 @@ import type { MailAuthentication } from '../../mail/mail.ts';
 import { asBuffer, freeIfLarge } from '../../memory.ts';
 import { type Ask, askForOneMail, createDns } from './dns-cache.ts';
 
-/** Mail with a larger header is not checked, because the time grows with the square of its size. */
+/** For a larger header, DKIM and DMARC are `permerror`, because the time grows with the square of its size. */
 const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_HEADER_LINES = 1_000;
 /** Each signature may require a pass over the body (RFC 6376 section 6.1). Ordinary mail has up to three. */
@@ -38,13 +38,13 @@ export interface CheckedMail {
   mailFrom: string;
   helo: string;
   remoteAddress: string;
-  /** The mail without our Received line. The thread frees a large buffer after the check. */
+  /** The mail, with or without our Received line. The thread frees a large buffer after the check. */
   raw: Uint8Array;
 }
 
 /**
- * Checks the sender by SPF, DKIM and DMARC. Never rejects. `temperror` means that a result is not known, and
- * `permerror` that the mail exceeds a limit, or (only for DMARC) that it has no clear author.
+ * Checks the sender by SPF, DKIM and DMARC. Never rejects. `temperror` is also returned for a missing result,
+ * and `permerror` for a mail that exceeds a limit or (only for DMARC) has no clear author.
  * @param over aborted at the time limit of the mail
  */
 export async function authenticateMail(mail: CheckedMail, ask: Ask, over: AbortSignal) {
