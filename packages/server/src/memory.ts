@@ -13,7 +13,7 @@ export function giveBackMemoryLater(): void {
   void sleep(SETTLE_MS, undefined, { ref: false }).then(collect);
 }
 
-/** Size of V8's young generation in a worker, MiB. A tenth of the default is enough for the short-lived objects. */
+/** Maximum of V8's young generation in a worker, MiB. The default is far larger, but most objects die early. */
 export const YOUNG_HEAP_MB = 12;
 
 // Memory of large mails is freed explicitly: V8 lets 64 MB of unreachable buffers accumulate in each thread.

@@ -44,7 +44,7 @@ const FULFILLED = [
   'MH_HOSTNAME',
 ];
 
-/** Converts `user:password …` to an API key: the first password, if it has the form of a key. */
+/** Uses the first password of `user:password …` as the API key, if it has the form of one. */
 const password: Translate = (text) => {
   const [, key = ''] = /^[^:\s]+:(\S+)/.exec(text) ?? [];
   return chosenKey(key) === undefined ? undefined : { ...CLOSED, MAYFLY_API_KEY: key };

@@ -14,7 +14,7 @@ export interface Setting<T = unknown> {
   allowed: string;
   sentence: string;
   secret?: true;
-  /** @returns undefined if the value is not allowed @throws Error with the reason, to show it before `allowed` */
+  /** @returns undefined if the value is not allowed @throws Error whose message is shown before `allowed` */
   parse(text: string): T | undefined;
 }
 

@@ -52,7 +52,7 @@ async function readBuilt(path: string, headersOf: (file: Buffer) => Record<strin
   return file && prepareStatic({ 'content-type': type, ...headersOf(file) }, file);
 }
 
-/** All paths except those of assets return the same page. Its script reads the path. */
+/** All paths below /console except those of assets return the same page. Its script reads the path. */
 export function consolePages(app: FastifyInstance, notFound: (url: string) => Error): void {
   const route = { config: { access: 'public' } } as const;
   const assets = new Map<string, StaticResponse>();

@@ -30,7 +30,7 @@ export const faults = {
     return row && toRules(row.faults);
   }),
 
-  /** If the first rule with uses left is for this point of a session, counts a use, stores a refusal, returns the fault. */
+  /** Applies the first rule with uses left if it is for `at`: counts the use, stores a refusal, returns the fault. */
   spend: write(
     { keepsInboxes: true },
     async (

@@ -1,4 +1,4 @@
-/** The largest valid JSON body is much smaller, even with labels of maximum size and all characters escaped. */
+/** Default limit of a JSON body. Valid ones are much smaller, even with labels of maximum size, all escaped. */
 export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_HEADER_BYTES = 16 * 1024;
 /** A connection without traffic for this long is closed, even with an unread response. Twice the longest wait. */

@@ -21,7 +21,7 @@ interface InjectedMessage extends Incoming {
   requestId: string;
 }
 
-/** A message that was stored before, with the Received line of that time, which does not count in the size limit. */
+/** A message that was stored before. The Received line that it got then does not count against the size limit. */
 interface RecordedMail extends Incoming {
   envelope: MailEnvelope;
 }

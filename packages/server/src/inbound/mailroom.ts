@@ -21,9 +21,9 @@ import type { CaptureTarget } from './smtp-credentials.ts';
 const MAX_ITEM_BYTES = 1024 * 1024;
 /** Limit of an item's name: providers allow 256 characters for idempotency keys and less for templates. */
 const MAX_ITEM_NAME = 256;
-/** Recipients of one mail; Amazon SES allows 50, Mailgun and SendGrid 1,000. */
+/** Limit of recipients of one mail; Amazon SES allows 50, Mailgun and SendGrid 1,000. */
 const MAX_RECIPIENTS = 1_000;
-/** Bytes of the tags and metadata of one mail; SendGrid allows 10,000. */
+/** Limit of the bytes of the tags and metadata of one mail; SendGrid allows 10,000. */
 const MAX_GIVEN_BYTES = 64 * 1024;
 
 interface Served {

@@ -6,7 +6,7 @@ import type { Store } from '../store.ts';
 import { VERSION } from '../version.ts';
 import { Counter, Gauge } from './metrics.ts';
 
-/** Bytes of the database with its write-ahead log (if there is one), and of its file system. */
+/** Returns the size of the database with its write-ahead log, and the free and total space of its file system. */
 export async function measureDisk(path: string) {
   const { blocks, bavail, bsize } = await statfs(path);
   const sizeOf = async (file: string): Promise<number> => (await stat(file).catch(() => ({ size: 0 }))).size;

@@ -257,7 +257,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
   }
 }
 
-/** An item may belong to the account, or to the inbox if it was stored with the inbox's read token: returns both. */
+/** Returns the item of the account and that of the inbox: items stored with a read token belong to the inbox. */
 const itemsOf = (
   { accountId, inboxId }: ClaimedOutgoing,
   { name: provider }: Provider,

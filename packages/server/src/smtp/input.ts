@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply } from './protocol.ts';
 
-/** `length`: bytes of the header. `client`: address of the client; null if the header has none (the peer is used). */
+/** `length`: bytes of the header. `client`: the client's address; null to use the peer's, as the header has none. */
 export type ProxyHeader = { length: number; client: string | null } | 'incomplete' | 'invalid';
 
 const V1_PREFIX = Buffer.from('PROXY ');

@@ -25,7 +25,7 @@ const keyOf = ({ remoteAddress, helo }: Peer): string => `${remoteAddress} ${hel
 
 /** Recent activity of SMTP clients. Kept in memory: storing it would cost a write for each connection. */
 export class SmtpVisits {
-  /** When the last client connected, epoch milliseconds; null before the first. */
+  /** When a client last connected or began a mail, epoch milliseconds; null before the first. */
   lastAt: number | null = null;
   #early: EarlyLeaver[] = [];
   readonly #delivered = new LRUCache<string, number>({ max: MAX_SENDERS });

@@ -180,7 +180,7 @@ export class Session {
       visits.leftEarly({ at: clock.now(), remoteAddress, helo: this.#helo });
   }
 
-  /** @param isAnswer whether the line answers an AUTH challenge @returns undefined if it is invalid, or at the end */
+  /** @param isAnswer whether the line answers an AUTH challenge @returns undefined if it is invalid or the session ends */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     let found = this.#nextLine(isAnswer);
     while (found === 'incomplete' && !this.#isOver) {

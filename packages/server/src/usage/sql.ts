@@ -59,7 +59,7 @@ async function addDays(tx: Tx, reports: UsageReport[]): Promise<void> {
 export const usage = {
   /**
    * Leases up to `want` requests, in one statement, so that all nodes together never get more than `limit` (null: no
-   * limit). Leased requests count as used until reported. @returns `taken`: requests used or leased in the month
+   * limit). Leased requests count as used unless they are returned. @returns `taken`: requests used or leased in the month
    */
   lease: write(
     { mayUseReserve: true, keepsInboxes: true },

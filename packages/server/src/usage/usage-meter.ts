@@ -63,7 +63,7 @@ class AccountMonth {
 const REPORT_EVERY_MS = 10_000;
 /** An account without a request for this long returns the rest of its lease, for other nodes. */
 const RETURN_AFTER_MS = 60_000;
-/** An account without a request for this long is dropped from memory. Longer than a request that may be refunded. */
+/** An account without a request for this long is dropped from memory. By then no request can be refunded any more. */
 const FORGET_AFTER_MS = 600_000;
 
 function quotaExceeded(limit: number, resetAt: number, now: number): AppError {

@@ -67,7 +67,7 @@ export interface Surroundings extends Evidence {
   leaver: Peer | undefined;
   /** Mail that an application has scheduled for this inbox: how many mails, and when the first is due. */
   held: { count: number; firstAt: number | null };
-  /** When an SMTP client was last active (epoch ms); null before the first client, undefined if unknown. */
+  /** When an SMTP client was last active, epoch milliseconds; null before the first, undefined if unknown. */
   lastClientAt: number | null | undefined;
   clientsAfter: number;
 }

@@ -15,7 +15,7 @@ export interface Expectation {
   askedMs?: number | undefined;
 }
 
-/** `full` is null if the message or the response would be too large. */
+/** `full` is null if the message, or the response with it, would be too large. */
 export interface WaitedMessage {
   message: MessageRecord;
   full: FullMessageRecord | null;

@@ -159,7 +159,7 @@ const SCAN_PAGE = 50;
 const MAX_SEEN = 20;
 /** Number of messages that are compared to find the most similar one. Each takes about 0.1 ms. */
 const MAX_COMPARED = 100;
-/** For this long after the deadline, messages that arrived before the deadline are still checked. */
+/** For this long after the deadline, the check of messages that have arrived may continue. */
 const MAX_OVERTIME_MS = 5_000;
 
 async function newestMatch(

@@ -9,7 +9,7 @@ import type { Store } from '../../store.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { Charge, UsageMeter } from '../../usage/usage-meter.ts';
 
-/** If there are more, the least recently used bucket is dropped. It is probably full, as a new bucket is. */
+/** If there are more, the least recently used bucket is dropped: it is probably full again, like a new one. */
 const MAX_BUCKETS = 100_000;
 /** Tolerance in tokens: a rounding error must not reject a client that waited for `Retry-After`. */
 const ROUNDING = 1e-6;

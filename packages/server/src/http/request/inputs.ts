@@ -210,7 +210,7 @@ export function respondToExpect(app: App): void {
   const waiting = new WeakSet<IncomingMessage>();
   app.server.on('checkContinue', (request, response) => {
     waiting.add(request);
-    // After a failed check, the client may or may not send the body. The next bytes would be ambiguous.
+    // Close after a failed check: a client may then send the body or not, so the next bytes would be ambiguous.
     response.setHeader('connection', 'close');
     app.server.emit('request', request, response);
   });

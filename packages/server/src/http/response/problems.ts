@@ -102,7 +102,7 @@ const FASTIFY: Record<string, [ProblemCode & AppError['code'], string]> = {
   ],
 };
 
-/** @returns undefined for an error that the client did not cause */
+/** @returns undefined for an unexpected error, whose text must not be sent to the client */
 export function toAppError(error: unknown, request?: ErrorRequest): AppError | undefined {
   if (error instanceof AppError) return error;
   if (!(error instanceof Error)) return undefined;

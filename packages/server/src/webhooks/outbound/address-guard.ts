@@ -10,7 +10,7 @@ import type { Resolve } from './resolve.ts';
 export interface GuardSettings {
   allow: readonly Cidr[];
   resolve: Resolve;
-  /** Whether errors name the resolved address. Off by default, because clients could probe internal DNS. */
+  /** Whether errors name the resolved address. Off by default: otherwise clients could probe internal DNS. */
   namesAddresses?: boolean;
 }
 

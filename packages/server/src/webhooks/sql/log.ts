@@ -79,7 +79,7 @@ const newRound = (now: number): Sql =>
   sql`state = 'pending', reason = null, due_at = ${now}, ended_at = null, round = 0`;
 
 export const log = {
-  /** Runs as a `search`, because a filter by state may read the whole log. */
+  /** A `search`, which runs on another thread than short reads, because a filter by state may read the whole log. */
   list: search(
     async (
       db,

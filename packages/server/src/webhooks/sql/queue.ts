@@ -34,7 +34,7 @@ const WAKES_PER_TRANSACTION = 1_000;
 export const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
-/** Sets `next_at`. @param pauseMs SQL with columns of `webhooks`: milliseconds before the next claim */
+/** Computes `next_at` again. @param pauseMs SQL with columns of `webhooks`: milliseconds before the next claim */
 export async function reschedule(tx: Tx, ids: readonly string[], now: number, pauseMs = sql`0`) {
   const ofWebhook = sql`from deliveries d where d.webhook_id = w.id`;
   await tx.run(

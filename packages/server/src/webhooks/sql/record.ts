@@ -7,7 +7,7 @@ export interface AttemptResult {
   webhookId: string;
   deliveryId: string;
   leasedUntil: number;
-  /** The attempt to log; null if none was made because the message no longer exists. */
+  /** The attempt to log; null if none was made, because the message or its inbox no longer exists. */
   attempt: AttemptRecord | null;
   next:
     | { state: 'pending'; at: number }

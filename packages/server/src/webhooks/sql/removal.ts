@@ -12,7 +12,7 @@ const TRIMMED_AT_ONCE = 200;
 
 export const INBOX_ENDED = 'The inbox ended.';
 
-/** A lock that transactions that add deliveries wait for. Skips a webhook that such a transaction has locked. */
+/** Locks a webhook against transactions that add deliveries; skips it if such a transaction has locked it. */
 const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked' });
 
 /** Locks deliveries in the order of their ids. @param ids query for ids @returns how many were cancelled */
