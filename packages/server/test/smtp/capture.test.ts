@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer';
 import { describe, expect, test } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
@@ -212,31 +211,6 @@ describe('the inbox of a session', () => {
     expect(await deliver(late, 'anyone@example.org')).toMatch(/^550 5\.1\.1 /);
     expect(await authReply(inbox.id, inbox.token, timed)).toMatch(/^535 5\.7\.8 /);
     expect(await authReply(inbox.id, TEST_KEY, timed)).toMatch(/^535 5\.7\.8 /);
-  });
-});
-
-describe('a mail library with a user name and a password, and nothing else', () => {
-  // Other libraries: system/mail-programs.
-  test('nodemailer, by its options and by its URL with an address as user name', async () => {
-    const { host, port } = app.smtp;
-    const mail = { from: 'a@shop.example', to: 'customer@example.com', subject: 'Node' };
-    for (const by of ['options', 'URL']) {
-      const inbox = await app.createInbox();
-      const url = `smtp://${encodeURIComponent(inbox.address)}:${inbox.token}@${host}:${port}`;
-      const options = { host, port, auth: { user: inbox.id, pass: inbox.token } };
-      const transport = by === 'URL' ? createTransport(url) : createTransport(options);
-      await transport.verify();
-      await transport.sendMail(mail);
-      transport.close();
-      expect(await listed(inbox)).toMatchObject([{ subject: 'Node' }]);
-    }
-  });
-
-  test('nodemailer reports wrong credentials as such', async () => {
-    const { host, port } = app.smtp;
-    const transport = createTransport({ host, port, auth: { user: 'app', pass: 'password' } });
-    await expect(transport.verify()).rejects.toMatchObject({ code: 'EAUTH', responseCode: 535 });
-    transport.close();
   });
 });
 

@@ -1,29 +1,7 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
-import { isFree } from '../support/ports.ts';
-import { connectedOfTest, inData, smtpOfTest, startSmtp, upToData } from './start-smtp.ts';
-
-test('a stop sends 421 to idle clients and frees the port', async () => {
-  const { smtp, client } = await connectedOfTest();
-  await client.play(upToData);
-  const stopped = smtp.stop();
-  await client.play(['→ 421 4.3.2']);
-  expect(await client.closed()).toBe('');
-  await stopped;
-  expect(await isFree(smtp.port)).toBe(true);
-  expect(smtp.metrics.open).toBe(0);
-});
-
-test('a stop lets a mail that is coming in arrive and be stored', async () => {
-  const { smtp, client } = await connectedOfTest();
-  await client.play([...inData, { send: 'first half' }]);
-  const stopped = smtp.stop(60_000);
-  await client.play([{ send: 'second half\r\n.', expect: ['250 2.0.0', '421 4.3.2'] }]);
-  expect(await client.closed()).toBe('');
-  await stopped;
-  expect(smtp.receiver.mails[0]?.bytes.toString()).toBe('first half\r\nsecond half\r\n');
-});
+import { connectedOfTest, inData } from './start-smtp.ts';
 
 test('a stop waits for a mail that is being stored', async () => {
   const { smtp, client } = await connectedOfTest();
@@ -55,9 +33,4 @@ test('a stop ends an incomplete handshake, and may be called twice', async () =>
   await client.play(['→ 220']);
   await Promise.all([smtp.stop(), smtp.stop()]);
   await client.closed();
-});
-
-test('a start on a port in use fails with the reason, and leaves nothing open', async () => {
-  const first = await smtpOfTest();
-  await expect(startSmtp({ smtpsPort: first.port })).rejects.toThrow(/EADDRINUSE/);
 });

@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parseCidrs } from '../../../src/text/networks.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -152,24 +150,4 @@ test('a health check by a load balancer that sends a PROXY header is not reporte
   (await connected()).end('PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\n');
   (await connected()).write('PROXY TCP4 198.51.100.8 192.0.2.1 40000 25\r\nEHLO not a handshake\r\n');
   expect(await reported()).toMatchObject([{ remoteAddress: '198.51.100.8' }]);
-});
-
-test('a client that rejects the certificate during the handshake is reported: Python smtplib', async ({
-  skip,
-}) => {
-  await start();
-  const script = [
-    'import smtplib, ssl, sys',
-    'smtp = smtplib.SMTP("localhost", int(sys.argv[1]), timeout=10)',
-    'smtp.starttls(context=ssl.create_default_context())',
-  ].join('\n');
-  try {
-    await promisify(execFile)('python3', ['-c', script, String(smtp.port)]);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') skip('python3 is not installed');
-    expect(String(error)).toMatch(/CERTIFICATE_VERIFY_FAILED/);
-  }
-  expect(await reported()).toMatchObject([
-    { reply: 'The client rejected the certificate (tlsv1 alert unknown ca)' },
-  ]);
 });

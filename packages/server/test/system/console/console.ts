@@ -59,21 +59,53 @@ export async function openConsole(
 }
 
 /** A server and a browser for the cases of a `describe`. */
-export interface Site {
-  readonly app: TestApp;
-  readonly browser: Browser;
+export class Site {
+  app!: TestApp;
+  browser!: Browser;
+  readonly opened: Console[] = [];
+
   /** As {@link openConsole}. After the case the page is closed, and must have no complaints. */
-  openConsole(look?: Look, as?: string | null, app?: Pick<TestApp, 'url'>): Promise<Console>;
+  async openConsole(look?: Look, as?: string | null, app: Pick<TestApp, 'url'> = this.app): Promise<Console> {
+    const shown = await openConsole(this.browser, app, look, as);
+    this.opened.push(shown);
+    return shown;
+  }
+
   /** As `openConsole`, and navigates to a path below /console. */
-  show(path: string, look?: Look, as?: string | null, app?: Pick<TestApp, 'url'>): Promise<Console>;
+  async show(path: string, ...how: Parameters<Site['openConsole']>): Promise<Console> {
+    const shown = await this.openConsole(...how);
+    await shown.open(path);
+    return shown;
+  }
+
   /** Creates an inbox with mails, oldest first, as for `inject`. */
-  inboxWith(...mails: string[]): ReturnType<TestApp['createInbox']>;
+  async inboxWith(...mails: string[]): ReturnType<TestApp['createInbox']> {
+    const inbox = await this.app.createInbox();
+    for (const mail of mails) await this.inject(inbox.id, mail);
+    return inbox;
+  }
+
   /** Creates an inbox with a {@link signUpMail}. */
-  inboxWithSignUp(options?: object): ReturnType<TestApp['createInbox']>;
+  async inboxWithSignUp(options?: object): ReturnType<TestApp['createInbox']> {
+    const inbox = await this.app.createInbox(options);
+    await this.app.send(signUpMail(inbox.address));
+    return inbox;
+  }
+
   /** Stores a mail. @param mail its source, or a subject @returns its id */
-  inject(inboxId: string, mail: string): Promise<string>;
+  async inject(inboxId: string, mail: string): Promise<string> {
+    const { body } = await this.app.api('POST', `/v1/inboxes/${inboxId}/messages`, {
+      body: mail.includes('\r\n') ? mail : `Subject: ${mail}\r\n\r\nYour code is 482913\r\n`,
+      headers: { 'content-type': 'message/rfc822' },
+    });
+    return body.id;
+  }
+
   /** @returns the subjects of the messages of an inbox, newest first */
-  subjects(inboxId: string, query?: string): Promise<string[]>;
+  async subjects(inboxId: string, query = ''): Promise<string[]> {
+    const { body } = await this.app.api('GET', `/v1/inboxes/${inboxId}/messages?${query}`);
+    return body.messages.map(({ subject }: { subject: string }) => subject);
+  }
 }
 
 /** Runs cases that share a server and a browser. */
@@ -84,60 +116,19 @@ export function describeConsole(
   overrides: Overrides = {},
 ): void {
   describe.skipIf(!CHROMIUM)(`${name} (skipped where there is no Chromium)`, () => {
-    let app: TestApp;
-    let browser: Browser;
-    const opened: Console[] = [];
+    const site = new Site();
     beforeAll(async () => {
-      [app, browser] = await Promise.all([startApp(env, overrides), launchBrowser()]);
+      [site.app, site.browser] = await Promise.all([startApp(env, overrides), launchBrowser()]);
     });
     afterEach(async () => {
-      const closing = opened.splice(0);
+      const closing = site.opened.splice(0);
       for (const { context } of closing) await context.close();
       expect(closing.flatMap(({ complaints }) => complaints)).toEqual([]);
     });
     afterAll(async () => {
-      await browser?.close();
-      await app?.stop();
+      await site.browser?.close();
+      await site.app?.stop();
     });
-    const site: Site = {
-      get app() {
-        return app;
-      },
-      get browser() {
-        return browser;
-      },
-      async openConsole(look, as, other = app) {
-        const shown = await openConsole(browser, other, look, as);
-        opened.push(shown);
-        return shown;
-      },
-      async show(path, ...how) {
-        const shown = await site.openConsole(...how);
-        await shown.open(path);
-        return shown;
-      },
-      async inboxWith(...mails) {
-        const inbox = await app.createInbox();
-        for (const mail of mails) await site.inject(inbox.id, mail);
-        return inbox;
-      },
-      async inboxWithSignUp(options) {
-        const inbox = await app.createInbox(options);
-        await app.send(signUpMail(inbox.address));
-        return inbox;
-      },
-      async inject(id, mail) {
-        const { body } = await app.api('POST', `/v1/inboxes/${id}/messages`, {
-          body: mail.includes('\r\n') ? mail : `Subject: ${mail}\r\n\r\nYour code is 482913\r\n`,
-          headers: { 'content-type': 'message/rfc822' },
-        });
-        return body.id;
-      },
-      subjects: async (id, query = '') =>
-        (await app.api('GET', `/v1/inboxes/${id}/messages?${query}`)).body.messages.map(
-          ({ subject }: { subject: string }) => subject,
-        ),
-    };
     cases(site);
   });
 }

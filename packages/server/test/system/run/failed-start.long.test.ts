@@ -40,7 +40,7 @@ function start(env: Record<string, string>) {
 }
 
 describe('a start that fails', () => {
-  it.each(['MAYFLY_SMTP_PORT', 'MAYFLY_HTTP_PORT', 'MAYFLY_SMTPS_PORT'])(
+  it.each(['SMTP', 'HTTP', 'SMTPS', 'POP3', 'METRICS'].map((name) => `MAYFLY_${name}_PORT`))(
     'because another listens at %s names the port, the setting and the way out',
     async (setting) => {
       const { port, release } = await takePort();

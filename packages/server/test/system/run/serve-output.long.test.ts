@@ -110,13 +110,6 @@ describe('the standard output of mayfly serve', () => {
     expect(messages(output)).toContainEqual(expect.stringMatching(/is lost\. Run "mayfly key create"/));
   });
 
-  it('never contains a key that was given, which is not written to a file either', async () => {
-    const key = 'given_key_0123456789abcdef';
-    const output = await outputOf({ MAYFLY_API_KEY: key, MAYFLY_LOG_LEVEL: 'trace', MAYFLY_HTTP_PROT: '1' });
-    expect(output).not.toContain(key);
-    expect(() => statSync(keyFile())).toThrow(/ENOENT/);
-  });
-
   it('ends with one line of JSON when an error ends the server that nothing has caught', async () => {
     const defect = 'data:text/javascript,process.on("SIGUSR2", () => { throw new Error("a defect") })';
     const server = await startServer({ dataDir: dataDir(), nodeArgs: ['--import', defect] });
