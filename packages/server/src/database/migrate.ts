@@ -48,7 +48,7 @@ async function createTables(tx: Tx, engine: Engine): Promise<void> {
   }
 }
 
-/** Accepts tables of a newer version if this version can use them. @throws Error otherwise */
+/** Creates or upgrades the tables. @throws Error if they are of a newer version and this version cannot use them */
 export async function migrate(tx: Tx, engine: Engine): Promise<void> {
   if (engine === 'postgres') {
     await tx.first(sql`select pg_advisory_xact_lock(${LOCK_KEY})`);

@@ -136,7 +136,7 @@ const INBOXES = [
   ) ${KEYED}`,
   sql`create index labels_of_inbox on inbox_labels (inbox_seq)`,
   sql`create table idempotency (
-    key_id ${ID} not null, -- the account
+    key_id ${ID} not null, -- id of the account
     key_hash ${ID} not null,
     body_hash ${ID} not null,
     nonce text not null,
@@ -234,7 +234,7 @@ const MESSAGES = [
     bytes ${BYTES} not null,
     primary key (source_seq, piece)
   )`,
-  // Number of messages of each source that is or was in more than one inbox.
+  // Number of messages with a source, for each source that is or was in more than one inbox.
   sql`create table shared_sources (
     source_seq ${INT} primary key,
     messages ${INT} not null
@@ -268,7 +268,7 @@ const WEBHOOKS = [
     inbox_id ${ID},
     url text not null,
     description text not null, -- JSON text
-    secrets text not null, -- JSON text of a list of secrets, each with its end
+    secrets text not null, -- JSON text of a list of secrets with their expiry
     enabled ${INT} not null,
     disabled_reason text,
     created_at ${INT} not null,

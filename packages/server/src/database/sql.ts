@@ -204,7 +204,7 @@ export async function together<T extends readonly unknown[]>(
   return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
 }
 
-/** Runs `work`, and repeats it after a deadlock or a full disk. On SQLite, a `step` runs after all queued calls. */
+/** Runs `work`, and may repeat it, for example after a deadlock. On SQLite, a `step` runs after all queued calls. */
 export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step' | Traits['commit']) => Promise<T>;
 
 export interface Kit {

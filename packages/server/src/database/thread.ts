@@ -153,7 +153,7 @@ function createCalls({ kit, admit, toUnavailable }: Served) {
   };
 }
 
-/** Like {@link databaseThread}, but runs the calls on this thread, and nothing starts it again. */
+/** Like {@link databaseThread}, but runs the calls on the calling thread, and only between `open` and `close`. */
 export function databaseHere(open: () => Promise<Served>): ReturnType<typeof databaseThread> {
   let calls: ReturnType<typeof createCalls> | undefined;
   return {

@@ -28,7 +28,7 @@ const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
   parameters: `A part has more than ${MAX_PARAMETERS} parameters; the others are not listed.`,
 };
 
-/** Parses a whole mail on a worker. Never throws. `parseError` names the exceeded limits, or the error. */
+/** Parses a whole mail. Never throws. `parseError` names the exceeded limits, or the error. */
 export function parseMail(raw: Uint8Array): ParsedMail {
   const source = asBuffer(raw);
   forgetUnknownCharsets();

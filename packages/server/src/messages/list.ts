@@ -158,7 +158,7 @@ export const createNewestRows = () =>
     sizeCalculation: ({ rows }) => rows.reduce((sum, { summary }) => sum + summary.length + 200, 200),
   });
 
-/** Returns messages, newest first, cached until the inbox changes. @param range includes the newest message */
+/** Returns messages, newest first, cached until the inbox changes. @param range must include the newest message */
 async function newestRows(
   { store: { messages }, clock, newest }: HeldDeps & { newest: NewestRows },
   { id, version }: InboxRecord,

@@ -35,7 +35,7 @@ export interface JobRequest {
   argument?: unknown;
   flow: Flow;
   urgency: Urgency;
-  /** While this returns true and all workers are busy, the job is deferred, unless a caller awaits its result. */
+  /** While this returns true and jobs wait for a worker, the job is deferred, unless a caller awaits its result. */
   mayWait?: (() => boolean) | undefined;
   /** Aborted when no caller needs the result any more. A job that has not begun is then dropped. */
   signal?: AbortSignal | undefined;
@@ -129,7 +129,7 @@ export class ParsePool {
   readonly #entry: URL;
   readonly #closed = new AbortController();
   #isWatching = false;
-  /** True if all workers have been busy since the queue was last empty. */
+  /** True if a job has had to wait for a worker since the queue was last empty. */
   #isBehind = false;
   #deferring: Promise<void> | undefined;
 

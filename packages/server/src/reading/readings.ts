@@ -176,7 +176,7 @@ export class Readings {
     return left;
   }
 
-  /** Takes over mails that the previous search found too, and all if the only node is storing none. */
+  /** Takes over mails that the previous search found too. A single node takes over all, unless it is storing mail. */
   async #look(): Promise<void> {
     const before = this.#seen;
     const seen = new Set<number>();

@@ -127,7 +127,7 @@ const CHORES: readonly Chore[] = [
 export interface StoreFigures {
   liveInboxes: number;
   pendingDeliveries: number;
-  /** When the first pending delivery is due, epoch milliseconds; null if none is pending. */
+  /** When the first pending delivery is due, epoch milliseconds; null if none has a due time. */
   firstDueAt: number | null;
 }
 

@@ -7,7 +7,7 @@ import { PURPOSES } from './link-words.ts';
 
 /** Characters before a candidate that are searched for its announcement. */
 const REACH = 240;
-/** Limits of the words that are searched near a candidate: OTHER for words of kind `other`, `label` and `number`. */
+/** Words searched near a candidate. Limits with OTHER are for words of the kinds `other`, `label` and `number`. */
 const REACH_WORDS = 14;
 const REACH_WORDS_OF_LINE = 40;
 const REACH_WORDS_LOOSE = 3;
@@ -19,12 +19,12 @@ const REACH_WORDS_KEY = 4;
 const REACH_WORDS_OBJECT = 5;
 const WORDS_TO_SUBJECT = 5;
 const WORDS_NEAR = 7;
-/** Another number before the candidate and the two words before that number. Of these, only code words count. */
+/** Another number before the candidate, with its label, takes this many words. Of these, only code words count. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 const SOMETHING_ELSE = -1;
 const HINT = 60;
-/** Minimum points of a year or `loose` candidate if only a colon or "is" is between it and its announcement. */
+/** Minimum points of a year or `loose` candidate if only a colon or "is" is between it and the code word. */
 const SURE_ENOUGH = 85;
 /** Minimum points if more text is between them, and always for `words`, such as `calm-otter-swims`. */
 const SURE_IN_SENTENCE = 97;
@@ -49,7 +49,7 @@ export function settingOf(text: string, candidate: Candidate) {
   const sentence = (alone ? wide.trimEnd() : wide).split(SENTENCE_END).at(-1) ?? '';
   const [after = ''] = following.split(SENTENCE_END, 1);
   const before = alone ? wide : sentence;
-  /** Only a colon, "is" or a line break stands between the announcement and the candidate. */
+  /** Only a colon, "is" or a line break stands between the code word and the candidate. */
   const direct = alone || phrases.DIRECT.test(before);
   const [sentenceWords, wordsAfter] = [wordsOf(sentence), wordsOf(after)];
   const [kindsBefore, kindsAfter] = [kindsOf(sentenceWords), kindsOf(wordsAfter)];

@@ -165,7 +165,7 @@ export function findCodes(
   return best(all);
 }
 
-/** Merges equal values. Each repetition adds points, but one place where it is not a code drops the value. */
+/** Merges equal values. Each repetition adds points. A value that is something else in one place is dropped. */
 function best(found: readonly Found[]): MailCode[] {
   const byValue = new Map<string, Found>();
   for (const one of found) {

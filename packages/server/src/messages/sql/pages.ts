@@ -79,7 +79,7 @@ export const pages = {
     return unread ?? rows.map((row) => ({ ...toMessage(row.inboxId, row), accountOrder: row.accountOrder }));
   }),
 
-  /** Messages with `after < accountOrder < before`, newest first. The cost does not grow with the account. */
+  /** Returns messages with `after < accountOrder < before`, newest first. The cost does not grow with the account. */
   listNewest: read(async (db, accountId: string, range: Range, now: number): Promise<NewestPage | Unread> => {
     const { after, before, limit } = bounded(range);
     const account = await placesOf(db, accountId);

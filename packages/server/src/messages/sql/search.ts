@@ -50,7 +50,7 @@ const ROWS_PER_CALL = 500;
 const BYTES_PER_CALL = 8 * 1024 * 1024;
 const MIN_LETTERS = 3;
 
-/** Limit of a pattern. The database tries it at each position: longer ones that nearly match would take seconds. */
+/** The database tries a pattern at each position. Longer patterns that nearly match would take seconds. */
 const PATTERN_CHARACTERS = 16;
 const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
