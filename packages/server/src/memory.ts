@@ -42,7 +42,7 @@ export function freeRead({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);
 }
 
-/** Bytes to copy in one turn of the event loop, which takes a third of a millisecond. */
+/** Number of bytes per turn of the event loop. Copying them takes a third of a millisecond. */
 const COPIED_PER_TURN = 1024 * 1024;
 
 /** Returns a copy that is not resizable and so twice as fast to read; empty as soon as `isNeeded` returns false. */

@@ -306,7 +306,7 @@ const optionsOf = ({ requestTimeoutMs, headersTimeoutMs, keepAliveMs }: Connecti
   connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, headersTimeoutMs, requestTimeoutMs),
   // `assertReadable` checks the Host header, so that the error is a problem document.
   requireHostHeader: false,
-  // Takes a quarter less CPU time for a GET.
+  // Reduces the CPU time of a GET by a quarter.
   optimizeEmptyRequests: true,
 });
 

@@ -60,7 +60,7 @@ export interface CreatedInbox {
 
 export interface StagedMails {
   stage: string;
-  /** Sources with their RCPT addresses. An empty list stands for the address of the inbox. */
+  /** Ids of stored sources, with their RCPT addresses. An empty list stands for the address of the inbox. */
   mails: { source: number; rcptTo: string[] }[];
   /** The current time. The inbox gets an earlier `createdAt`: when the import began. */
   now: number;

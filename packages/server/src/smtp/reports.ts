@@ -189,7 +189,7 @@ export class SessionReports {
         this.#refused(envelope, rcptTo, '', { capturedBy: { inboxId, accountId } });
   }
 
-  /** Stores that mail did not arrive. @param hadBegun whether the client disconnected during a message */
+  /** Stores a refusal for each address that got no mail. @param hadBegun whether the client left within the message */
   missed({ envelope, recipients }: Named, reply = '', hadBegun = false): void {
     const addresses = new Set(recipients.map(({ address }) => this.target?.address ?? address));
     for (const address of addresses) this.#refused(envelope, address, reply, hadBegun ? { hadBegun } : {});

@@ -25,7 +25,7 @@ interface ConnectionContext extends SessionContext {
   server: ConnectionServer<Connection>;
 }
 
-/** Time for discarding input before closing: unread input would cause a reset and lose the last reply (RFC 1122). */
+/** Time to discard input before closing: unread input would reset the connection and lose the last reply (RFC 1122). */
 const LINGER_MS = 2_000;
 const NOTHING = Buffer.alloc(0);
 

@@ -19,7 +19,7 @@ const MAX_CONTENT = 64 * 1024;
 const cut = (text: string, length: number): string =>
   text.length > length ? `${text.slice(0, length - 1)}…` : text;
 
-/** Conditions as texts, such as `{"kind":"verify"}` for a link. */
+/** Returns the conditions as texts, such as `{"kind":"verify"}` for a link. */
 function matchOf(match: Filters): ReportedWait['match'] {
   const conditions = Object.entries(match).filter(([, value]) => value !== undefined);
   return Object.fromEntries(

@@ -154,7 +154,7 @@ async function goneOf(store: HeldDeps['store'], messages: readonly MessageRecord
   return gone;
 }
 
-/** Number of messages that are checked before yielding to the event loop, which takes a millisecond or two. */
+/** Number of messages per turn of the event loop. Checking them takes one or two milliseconds. */
 const SCAN_PAGE = 50;
 const MAX_SEEN = 20;
 /** Number of messages that are compared to find the most similar one. Each takes about 0.1 ms. */

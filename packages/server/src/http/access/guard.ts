@@ -133,7 +133,7 @@ export class Guard {
       : this.#withKey(credential, asking, admit);
   }
 
-  /** Clears the cache after a key was revoked. Queries in progress write their results to the removed entries. */
+  /** Clears the cache after a key was revoked. A query in progress stores its result in a removed entry: no effect. */
   forget(): void {
     this.#credentials.clear();
   }

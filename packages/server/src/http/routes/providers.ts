@@ -13,10 +13,10 @@ import { withStreams } from '../request/inputs.ts';
 import { unknownPath } from '../request/paths.ts';
 import { INTERNAL_ERROR, toAppError } from '../response/problems.ts';
 
-/** The client's credential, if it can be a bearer token. Any other one is replaced by `-`, and so rejected. */
+/** Credentials of clients that can be bearer tokens. Any other one is replaced by `-`, which is rejected. */
 const CREDENTIAL = /^[\w.~+/=-]{1,200}$/;
 const PREFIX = /^\/providers\/[^/?]+/;
-/** Path of a public file of an account's provider settings, below `/providers/{name}`. */
+/** Path of a public file of an account, such as a certificate, below `/providers/{name}`. */
 const FILES = /^\/files\/(acc_\w{1,40})(\/.*)?$/;
 const NO_CREDENTIAL =
   'The request has no API key. Use an API key of Mayfly (mfk_…) or the read token of an inbox (mft_…) as the key of the provider; "dev" on the machine of "mayfly dev".';

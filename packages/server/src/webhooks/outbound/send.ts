@@ -29,7 +29,7 @@ interface Attempt {
 
 export type Sender = ReturnType<typeof createSender>;
 
-/** Uses no proxy from the environment, which would bypass the address check. Loads undici on first use. */
+/** Opens an agent without a proxy of the environment, which would bypass the address check. Loads undici. */
 async function openAgent(guard: GuardSettings) {
   const { Agent, request } = await import('undici');
   const agent = new Agent({
