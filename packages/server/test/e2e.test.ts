@@ -1,19 +1,17 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { ApiError, Mayfly } from '@mayfly/client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from './support/start-app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { TEST_KEY, useApp } from './support/start-app.ts';
 
 const FORWARDED = 'From: bo@partner.example\r\nSubject: Original\r\n\r\nYour code is 7319.\r\n';
 
 /** What a user does with the client: make an inbox, have a real program send real mail to it, read it back, delete it. */
 describe('the main journey', () => {
-  let app: TestApp;
+  const app = useApp();
   let mayfly: Mayfly;
-  beforeAll(async () => {
-    app = await startApp();
+  beforeAll(() => {
     mayfly = new Mayfly({ url: app.url, apiKey: TEST_KEY });
   });
-  afterAll(() => app.stop());
 
   const pdf = randomBytes(70_000);
   const logo = randomBytes(3_000);
@@ -26,7 +24,14 @@ describe('the main journey', () => {
 
     await app.send({
       from: 'Café Größe <hello@shop.example>',
-      to: `${local}+signup@${domain}`,
+      to: `Calm <${local}+signup@${domain}>, other@${domain}`,
+      cc: 'cc@shop.example',
+      envelope: { from: 'hello@shop.example', to: `${local}+signup@${domain}` },
+      replyTo: 'reply@shop.example',
+      date: new Date('2026-11-21T10:00:00Z'),
+      messageId: '<one@shop.example>',
+      inReplyTo: '<zero@shop.example>',
+      references: ['<a@shop.example>', '<zero@shop.example>'],
       subject: 'Bestätigung – 482910 ist dein Code 🎉',
       text: 'Dein Code ist 482910.\n.\nEine Zeile mit Punkt.',
       html: '<p>Dein Code ist <b>482910</b>.</p><p><a href="https://shop.example/verify?a=1&amp;b=%20x">E-Mail bestätigen</a></p><img src="cid:logo@shop">',
@@ -42,13 +47,24 @@ describe('the main journey', () => {
     expect(summary).toMatchObject({
       inboxId: inbox.id,
       from: { address: 'hello@shop.example', name: 'Café Größe' },
+      to: [
+        { address: `${local}+signup@${domain}`, name: 'Calm' },
+        { address: `other@${domain}`, name: '' },
+      ],
+      cc: [{ address: 'cc@shop.example', name: '' }],
       subject: 'Bestätigung – 482910 ist dein Code 🎉',
+      preview: expect.stringMatching(/^Dein Code ist 482910\./),
       codes: [{ value: '482910' }],
       attachmentCount: 2,
       inlineCount: 2,
     });
     const message = await inbox.read(summary?.id ?? '');
     expect(message).toMatchObject({
+      replyTo: [{ address: 'reply@shop.example', name: '' }],
+      date: '2026-11-21T10:00:00.000Z',
+      rfcMessageId: '<one@shop.example>',
+      inReplyTo: '<zero@shop.example>',
+      references: ['<a@shop.example>', '<zero@shop.example>'],
       text: expect.stringContaining('.\nEine Zeile mit Punkt.'),
       html: expect.stringContaining('<b>482910</b>'),
       htmlText: 'Dein Code ist 482910.\nE-Mail bestätigen',
@@ -68,7 +84,8 @@ describe('the main journey', () => {
     ] as const) {
       const found = message.attachments.find(({ filename }) => filename === name);
       if (!found) throw new Error(`${name} is missing`);
-      expect(found).toMatchObject({ size: bytes.length, ...fields });
+      const sha256 = createHash('sha256').update(bytes).digest('hex');
+      expect(found).toMatchObject({ size: bytes.length, sha256, ...fields });
       expect(Buffer.from(await message.attachment(found)).equals(bytes), name).toBe(true);
     }
   });

@@ -93,11 +93,8 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
   it('sends by JSON to the inbox of the recipient, or to the sink', async () => {
     const inbox = await app.createInbox();
     const mail = { From: { Email: 'me@example.com' }, Subject: 'By JSON ä', Text: 'T' };
-    const sent = await mailpit.sendMessage({
-      ...mail,
-      To: [{ Email: inbox.address }],
-      Bcc: ['b@example.com'],
-    });
+    const To = [{ Email: inbox.address }];
+    const sent = await mailpit.sendMessage({ ...mail, To, Bcc: ['b@example.com'] });
     expect(await mailpit.getMessageSummary(sent.ID)).toMatchObject({ Bcc: [{ Address: 'b@example.com' }] });
     const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
     expect(body.messages).toMatchObject([{ subject: 'By JSON ä' }]);

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
 import { RawClient } from '../support/raw-client.ts';
 
 const SCRIPT = join(import.meta.dirname, 'poplib-calls.py');
@@ -43,9 +44,10 @@ export class PopClient extends RawClient {
   }
 }
 
-/** Connected, with the greeting read. */
+/** Connected until the test ends, with the greeting read. */
 export async function popClient(port: number): Promise<PopClient> {
   const client = new PopClient(connect(port, '127.0.0.1'));
+  onTestFinished(() => void client.socket.destroy());
   await client.line();
   return client;
 }

@@ -14,6 +14,8 @@ import { logIn, openSession, PopClient, popClient, poplib } from './pop3-clients
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 
+type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
+
 /** Of the test. */
 let app: TestApp;
 const shared = await startApp({ MAYFLY_POP3_PORT: '0' });
@@ -27,9 +29,11 @@ const start = async (env: Record<string, string> = {}, clock?: FakeClock): Promi
   app = own;
 };
 
-/** Stores a mail byte for byte, as no mail server would send it. */
-async function withRaw(...sources: string[]): Promise<{ id: string; address: string; token: string }> {
-  const inbox = await app.createInbox();
+const ONE = 'Subject: One\r\n\r\nText\r\n';
+
+/** Stores mails byte for byte, as no mail server would send them. */
+async function withRaw(sources = [ONE], ttlMinutes = 60): Promise<Inbox> {
+  const inbox = await app.createInbox({ ttlMinutes });
   for (const source of sources) {
     const { status } = await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
       body: Buffer.from(source, 'latin1'),
@@ -40,6 +44,9 @@ async function withRaw(...sources: string[]): Promise<{ id: string; address: str
   return inbox;
 }
 
+const connected = () => popClient(app.pop3Port);
+const sessionOf = ({ id, token }: Inbox) => openSession(app.pop3Port, id, token);
+
 describe('mail that would end its own reply', () => {
   it.each([
     ['lines of one dot', 'a\r\n.\r\n..\r\n+OK 9 9\r\n', ['a', '..', '...', '+OK 9 9']],
@@ -49,8 +56,8 @@ describe('mail that would end its own reply', () => {
     ['no line end', '.', ['..']],
     ['a lone CR at its end', 'a\r', ['a']],
   ])('%s: each dot gets another one, each line ends with CRLF', async (_name, body, expected) => {
-    const inbox = await withRaw(`Subject: Dots\r\n\r\n${body}`);
-    const client = await openSession(app.pop3Port, inbox.id, inbox.token);
+    const inbox = await withRaw([`Subject: Dots\r\n\r\n${body}`]);
+    const client = await sessionOf(inbox);
     expect(await client.say('RETR 1')).toMatch(/^\+OK/);
     const read = await client.rest();
     expect(read.slice(read.indexOf('\r\n\r\n') + 4)).toBe(expected.map((line) => `${line}\r\n`).join(''));
@@ -58,26 +65,24 @@ describe('mail that would end its own reply', () => {
     const top = await client.rest();
     expect(top.slice(top.indexOf('\r\n\r\n') + 4)).toBe(`${expected[0]}\r\n`);
     expect(await client.say('NOOP')).toBe('+OK');
-    client.socket.destroy();
   });
 
   it('a dot at each place of the pieces in which a large source is read', async () => {
     const lines = Array.from({ length: 300_000 }, (_, index) => (index % 3 === 0 ? '.' : `.${index % 10}`));
-    const inbox = await withRaw(`Subject: Dots\r\n\r\n${lines.join('\r\n')}\r\n`);
-    const client = await openSession(app.pop3Port, inbox.id, inbox.token);
+    const inbox = await withRaw([`Subject: Dots\r\n\r\n${lines.join('\r\n')}\r\n`]);
+    const client = await sessionOf(inbox);
     await client.say('RETR 1');
     const read = await client.rest();
     expect(read.slice(read.indexOf('\r\n\r\n') + 4) === lines.map((line) => `.${line}\r\n`).join('')).toBe(
       true,
     );
-    client.socket.destroy();
   });
 });
 
 describe('what a client may send', () => {
   it('answers commands that came at once, one after the other', async () => {
-    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
-    const client = await popClient(app.pop3Port);
+    const inbox = await withRaw();
+    const client = await connected();
     client.socket.end(
       `USER ${inbox.address}\r\nPASS ${inbox.token}\r\nstat\r\nDELE 1\r\nLIST\r\nRSET\r\nQUIT\r\nNOOP\r\n`,
     );
@@ -88,12 +93,11 @@ describe('what a client may send', () => {
   });
 
   it('closes the connection at a line that is too long, also without its end', async () => {
-    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
-    const client = await openSession(app.pop3Port, inbox.id, inbox.token);
+    const client = await sessionOf(await withRaw());
     client.socket.write(`STAT ${'A'.repeat(2040)}\r\nSTAT ${'A'.repeat(2050)}\r\nSTAT\r\n`);
     expect(await client.line()).toMatch(/^\+OK 1 /);
     expect(await client.closed()).toBe('-ERR The line is too long.\r\n');
-    const endless = await popClient(app.pop3Port);
+    const endless = await connected();
     endless.socket.write(Buffer.alloc(16 * 1024 * 1024, 'A'));
     expect(await endless.closed()).not.toContain('+OK');
   });
@@ -103,8 +107,8 @@ describe('what a client may send', () => {
     ['TLS', '\x16\x03\x01\r\n'],
   ])('takes no commands out of %s', async (_name, beginning) => {
     await start({ MAYFLY_DEV_KEY: 'on' });
-    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
-    const client = await popClient(app.pop3Port);
+    const inbox = await withRaw();
+    const client = await connected();
     client.socket.write(`${beginning}USER ${inbox.id}\r\nPASS dev\r\nDELE 1\r\nQUIT\r\n`);
     expect(await client.closed()).toBe('');
     const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
@@ -112,7 +116,7 @@ describe('what a client may send', () => {
   });
 
   it('closes the connection after five wrong passwords', async () => {
-    const client = await popClient(app.pop3Port);
+    const client = await connected();
     for (let tried = 0; tried < 5; tried++) {
       await client.say('USER nobody@mayfly.test');
       expect(await client.say('PASS mfk_wrong')).toBe('-ERR [AUTH] The user name or the password is wrong.');
@@ -121,27 +125,26 @@ describe('what a client may send', () => {
   });
 
   it('closes the connection after twenty commands that failed, and quotes none of them', async () => {
-    const client = await popClient(app.pop3Port);
+    const client = await connected();
     client.socket.write('__proto__ +OK injected\r\n'.repeat(30));
     expect(await client.closed()).toBe('-ERR There is no such command, or not now.\r\n'.repeat(20));
   });
 
   it('logs in with AUTH PLAIN, with and without an initial response', async () => {
-    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const inbox = await withRaw();
     const response = Buffer.from(`\0${inbox.address}\0${inbox.token}`).toString('base64');
-    const one = await popClient(app.pop3Port);
+    const one = await connected();
     expect(await one.say(`AUTH PLAIN ${response}`)).toMatch(/^\+OK 1 /);
-    const two = await popClient(app.pop3Port);
+    const two = await connected();
     expect(await two.say('AUTH PLAIN')).toBe('+');
     expect(await two.say('*')).toMatch(/^-ERR/);
     expect(await two.say('AUTH PLAIN')).toBe('+');
     expect(await two.say(response)).toMatch(/^\+OK 1 /);
-    for (const client of [one, two]) client.socket.destroy();
   });
 
   it('knows "dev" only on a server that has the development key', async () => {
     await start({ MAYFLY_DEV_KEY: 'on' });
-    const { id, address } = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const { id, address } = await withRaw();
     for (const user of [id, address])
       expect((await poplib(app.pop3Port, [...logIn(user, 'dev'), ['stat']]))[2]).toEqual([
         1,
@@ -149,7 +152,7 @@ describe('what a client may send', () => {
       ]);
     expect((await poplib(app.pop3Port, logIn('nobody@mayfly.test', 'dev')))[1]).toMatch(/^-ERR \[AUTH\]/);
     app = shared;
-    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const inbox = await withRaw();
     expect((await poplib(app.pop3Port, logIn(inbox.id, 'dev')))[1]).toMatch(/^-ERR \[AUTH\]/);
   });
 
@@ -183,8 +186,8 @@ describe('STLS', () => {
   it('uses the certificate of SMTP, forgets the user name, and is offered once', async () => {
     const { tls, trust } = trustedCertificate();
     await start({ MAYFLY_SMTP_TLS_CERT: tls.cert, MAYFLY_SMTP_TLS_KEY: tls.key });
-    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
-    const plain = await popClient(app.pop3Port);
+    const inbox = await withRaw();
+    const plain = await connected();
     await plain.say(`USER ${inbox.id}`);
     const client = await encrypted(plain, trust);
     expect(await client.say(`PASS ${inbox.token}`)).toBe('-ERR Send USER first.');
@@ -193,12 +196,11 @@ describe('STLS', () => {
     expect(await client.say(`PASS ${inbox.token}`)).toMatch(/^\+OK 1 /);
     expect(await client.say('RETR 1')).toMatch(/^\+OK/);
     expect(await client.rest()).toContain('Subject: One');
-    client.socket.destroy();
   });
 
   it('works with poplib and a generated certificate', async () => {
     await start({ MAYFLY_SMTP_STARTTLS: 'self-signed' });
-    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const inbox = await withRaw();
     const [before, , after, ...others] = await poplib(app.pop3Port, [
       ['capa'],
       ['stls'],
@@ -213,16 +215,15 @@ describe('STLS', () => {
 
   it('refuses commands that came behind it in plain text', async () => {
     await start({ MAYFLY_SMTP_STARTTLS: 'self-signed' });
-    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
-    const client = await popClient(app.pop3Port);
+    const inbox = await withRaw();
+    const client = await connected();
     client.socket.write(`STLS\r\nUSER ${inbox.id}\r\nPASS ${inbox.token}\r\n`);
     expect(await client.closed()).toBe('-ERR Commands came after STLS and before TLS.\r\n');
   });
 
   it('is not offered without a certificate', async () => {
-    const client = await popClient(app.pop3Port);
+    const client = await connected();
     expect(await client.say('STLS')).toMatch(/^-ERR TLS is not offered/);
-    client.socket.destroy();
   });
 });
 
@@ -240,13 +241,13 @@ describe('limits', () => {
   it('closes a connection without a login after a minute, and an idle one after ten', async () => {
     const clock = new FakeClock();
     await start({}, clock);
-    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const inbox = await withRaw();
     const began = clock.monotonic();
-    const silent = await popClient(app.pop3Port);
+    const silent = await connected();
     await passUntil(clock, silent.closed());
     expect(clock.monotonic() - began).toBeGreaterThan(MINUTE);
     const loggedIn = clock.monotonic();
-    const idle = await openSession(app.pop3Port, inbox.id, inbox.token);
+    const idle = await sessionOf(inbox);
     expect(await passUntil(clock, idle.closed())).toBe('-ERR The session took too long.\r\n');
     expect(clock.monotonic() - loggedIn).toBeGreaterThan(10 * MINUTE);
   });
@@ -254,35 +255,29 @@ describe('limits', () => {
   it('answers a session whose inbox has expired', async () => {
     const clock = new FakeClock();
     await start({}, clock);
-    const { id, token } = await app.createInbox({ ttlMinutes: 5 });
-    await app.api('POST', `/v1/inboxes/${id}/messages`, {
-      body: Buffer.from('Subject: One\r\n\r\nText\r\n'),
-      headers: { 'content-type': 'message/rfc822' },
-    });
-    const client = await openSession(app.pop3Port, id, token);
+    const inbox = await withRaw([ONE], 5);
+    const client = await sessionOf(inbox);
     expect(await client.say('DELE 1')).toMatch(/^\+OK/);
     expect(await client.say('RSET')).toMatch(/^\+OK/);
     await clock.leap(5 * MINUTE);
     expect(await client.say('RETR 1')).toMatch(/^-ERR/);
     expect(await client.say('DELE 1')).toMatch(/^\+OK/);
     expect(await client.say('QUIT')).toBe('+OK Goodbye.');
-    const next = await popClient(app.pop3Port);
-    await next.say(`USER ${id}`);
-    expect(await next.say(`PASS ${token}`)).toBe('-ERR [AUTH] The user name or the password is wrong.');
-    for (const one of [client, next]) one.socket.destroy();
+    const next = await connected();
+    await next.say(`USER ${inbox.id}`);
+    expect(await next.say(`PASS ${inbox.token}`)).toBe('-ERR [AUTH] The user name or the password is wrong.');
   });
 
   it('closes the connection of a client that does not read its mail, and accepts others again', async () => {
     const clock = new FakeClock();
     await start({ MAYFLY_SMTP_MAX_CONNECTIONS: '1' }, clock);
-    const inbox = await withRaw(`Subject: Large\r\n\r\n${`${'x'.repeat(70)}\r\n`.repeat(300_000)}`);
-    const slow = await openSession(app.pop3Port, inbox.id, inbox.token);
+    const inbox = await withRaw([`Subject: Large\r\n\r\n${`${'x'.repeat(70)}\r\n`.repeat(300_000)}`]);
+    const slow = await sessionOf(inbox);
     expect(await slow.say('RETR 1')).toMatch(/^\+OK/);
     slow.socket.pause();
     const greeting = async (): Promise<string> => {
       const client = new PopClient(connect(app.pop3Port, '127.0.0.1'));
       const line = await client.line();
-      client.socket.destroy();
       return line;
     };
     while (!(await greeting()).startsWith('+OK')) await clock.leap(10 * SECOND);
@@ -318,12 +313,11 @@ describe('limits', () => {
 
   it('replaces the connection that is idle for longest when there are too many', async () => {
     await start({ MAYFLY_SMTP_MAX_CONNECTIONS: '2' });
-    const [first, second] = [await popClient(app.pop3Port), await popClient(app.pop3Port)];
-    const third = await popClient(app.pop3Port);
+    const [first, second] = [await connected(), await connected()];
+    const third = await connected();
     expect(await first.closed()).toBe('-ERR [SYS/TEMP] The server closes the connection.\r\n');
     for (const client of [second, third]) {
       expect(await client.say('CAPA')).toMatch(/^\+OK/);
-      client.socket.destroy();
     }
   });
 
@@ -331,8 +325,8 @@ describe('limits', () => {
     const clock = new FakeClock();
     const plans = { unlimited: { requestsPerSecond: 2, burst: 8 } };
     await start({ MAYFLY_PLANS: JSON.stringify(plans) }, clock);
-    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n', 'Subject: Two\r\n\r\nText\r\n');
-    const client = await openSession(app.pop3Port, inbox.id, inbox.token);
+    const inbox = await withRaw([ONE, 'Subject: Two\r\n\r\nText\r\n']);
+    const client = await sessionOf(inbox);
     const began = clock.monotonic();
     client.socket.write(`${'TOP 1 0\r\n'.repeat(20)}DELE 1\r\nDELE 2\r\nQUIT\r\n`);
     const all = await passUntil(clock, client.closed(), SECOND);
@@ -343,8 +337,7 @@ describe('limits', () => {
 
   it('ends idle sessions when the server stops, and says so', async () => {
     await start();
-    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
-    const client = await openSession(app.pop3Port, inbox.id, inbox.token);
+    const client = await sessionOf(await withRaw());
     await app.stop();
     expect(await client.closed()).toBe('-ERR [SYS/TEMP] The server closes the connection.\r\n');
   });
@@ -356,7 +349,6 @@ describe('limits', () => {
     expect(await client.line()).toMatch(/^\+OK/);
     expect(await client.say('QUIT')).toBe('+OK Goodbye.');
     await own.stop();
-    client.socket.destroy();
   });
 });
 

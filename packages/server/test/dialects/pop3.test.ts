@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createDatabaseWithTables } from '../store/postgres/open-postgres.ts';
 import { inForm } from '../support/form.ts';
 import { sharedPostgres } from '../support/shared-postgres.ts';
-import { TEST_KEY, useApp } from '../support/start-app.ts';
+import { TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
 import { type Call, logIn, openSession, popClient, poplib } from './pop3-clients.ts';
 
 const WRONG = '-ERR [AUTH] The user name or the password is wrong.';
@@ -13,11 +13,7 @@ const mail = (to: string, subject: string, text = 'Hello.') => ({
   ...{ to, subject, text },
 });
 
-interface Inbox {
-  id: string;
-  address: string;
-  token: string;
-}
+type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
 
 const ON_POSTGRES = {
   engine: 'PostgreSQL',
@@ -109,7 +105,6 @@ describe.each([{ engine: 'SQLite', env: async () => ({}) }, ...inForm([], [ON_PO
         const client = await popClient(app.pop3Port);
         await client.say(`USER ${user}`);
         expect(await client.say(`PASS ${password}`)).toBe(WRONG);
-        client.socket.destroy();
       }
     });
 
@@ -136,7 +131,6 @@ describe.each([{ engine: 'SQLite', env: async () => ({}) }, ...inForm([], [ON_PO
       const inbox = await withMail('First', 'Second');
       const [, second] = (await listed(inbox)).toReversed();
       const session = await openSession(app.pop3Port, inbox.address, inbox.token);
-      onTestFinished(() => void session.socket.destroy());
       await app.send(mail(inbox.address, 'Third'));
       await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages/${second?.id}`);
       expect(await session.say('STAT')).toMatch(/^\+OK 2 /);

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
+import { openStream } from '../../support/event-stream.ts';
 import { type Answer, httpOfTest, useHttp } from '../start-http.ts';
 
 const PUBLIC = 'https://mail.example.com';
@@ -9,17 +10,13 @@ const http = useHttp({ console: 'on', devKey: 'on', publicUrl: PUBLIC, corsOrigi
 const usage = (headers: Record<string, string> = {}): Promise<Answer> =>
   http.api('GET', '/v1/usage', { as: 'dev', headers });
 
-/** A request byte for byte. `fetch` does not let a program choose the Host. @returns the status */
-async function statusOf(lines: string[]): Promise<number> {
+/** Sends a request byte for byte. @returns the status */
+async function forHost(host: string, version = '1.1'): Promise<number> {
   const socket = connect(http.port, '127.0.0.1');
-  socket.end([...lines, '', ''].join('\r\n'));
+  const request = `GET /v1/usage HTTP/${version}\r\nHost: ${host}\r\nAuthorization: Bearer dev\r\n`;
+  socket.end(`${request}Connection: close\r\n\r\n`);
   return Number((await text(socket)).split(' ')[1]);
 }
-const forHost = (host: string, version = '1.1') =>
-  statusOf([
-    `GET /v1/usage HTTP/${version}`,
-    ...[`Host: ${host}`, 'Authorization: Bearer dev', 'Connection: close'],
-  ]);
 
 describe('the development key', () => {
   it('is the first account, for everything that an API key may do', async () => {
@@ -32,15 +29,9 @@ describe('the development key', () => {
   });
 
   it('makes links to previews, which no credential is needed for', async () => {
-    const { body: inbox } = await http.api('POST', '/v1/inboxes', { as: 'dev' });
-    const headers = { 'content-type': 'message/rfc822' };
-    const sent = {
-      as: 'dev',
-      headers,
-      body: 'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello there</p>\r\n',
-    };
-    const { body: message } = await http.api('POST', `/v1/inboxes/${inbox.id}/messages`, sent);
-    const path = `/v1/inboxes/${inbox.id}/messages/${message.id}/preview`;
+    const inbox = await http.createInbox();
+    const id = await http.deliverRaw(inbox, 'Content-Type: text/html\r\n\r\n<p>Hello there</p>\r\n');
+    const path = `/v1/inboxes/${inbox.id}/messages/${id}/preview`;
     const { body: link } = await http.api('POST', path, { as: 'dev', body: {} });
     const shown = await http.api('GET', new URL(link.url).pathname, { as: null });
     expect([shown.status, String(shown.body).includes('Hello there')]).toEqual([200, true]);
@@ -61,19 +52,13 @@ describe('the development key', () => {
   });
 
   it('holds a stream for longer than keys are checked again', async () => {
-    const controller = new AbortController();
-    const { body } = await fetch(`${http.url}/v1/events`, {
-      headers: { authorization: 'Bearer dev' },
-      signal: controller.signal,
-    });
-    const reader = body?.getReader();
-    await reader?.read();
+    const reader = await openStream(`${http.url}/v1/events`, { as: 'dev' });
+    await reader.next();
     await http.recheckHeld();
     const inbox = await http.createInbox();
     await http.deliver(inbox);
-    let read = '';
-    while (!read.includes(inbox.id)) read += new TextDecoder().decode((await reader?.read())?.value);
-    controller.abort();
+    while ((await reader.nextEvent())?.data.inboxId !== inbox.id);
+    reader.close();
   });
 
   it('signs in to the console', async () => {

@@ -338,6 +338,17 @@ describe('attachments', () => {
     expect(await download(id)).toEqual([short, short, long, long, long]);
   });
 
+  it('are decoded from base64 with noise and padding anywhere, at the ends of pieces too', async () => {
+    const noisy = Buffer.from(lines(14_000)).toString('base64').replaceAll(/.{7}/g, '$& !-\r\n');
+    const padded = 'QQ==\r\nQkI=\r\nQ0ND\r\n'.repeat(15_000);
+    const parts = Array.from({ length: 8 }, (_, n): [string, string] => [
+      'base64',
+      '!'.repeat(n) + (n % 2 === 0 ? noisy : padded),
+    ]);
+    const files = parts.map((_, n) => (n % 2 === 0 ? lines(14_000) : 'ABBCCC'.repeat(15_000)));
+    expect(await download(await http.deliverRaw(inbox, mailWith(...parts)))).toEqual(files);
+  });
+
   it('are read from their range of the raw source, and from no other piece of it', async () => {
     const filler = lines(Math.ceil((2.5 * RAW_PIECE_BYTES) / 15));
     const id = await http.deliverRaw(inbox, mailWith(['7bit', filler], ['7bit', lines(2)]));
