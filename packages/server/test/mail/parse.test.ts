@@ -3,13 +3,6 @@ import { parseMail } from '../../src/mail/parse.ts';
 import CASES from './dates.json' with { type: 'json' };
 import { bytes, multipart, read } from './support/mails.ts';
 
-it('a mail is read the same from shared memory', () => {
-  const raw = bytes('From: a@b.test', 'Subject: x', '', 'text', '');
-  const shared = new Uint8Array(new SharedArrayBuffer(raw.length));
-  shared.set(raw);
-  expect(parseMail(shared)).toEqual(parseMail(raw));
-});
-
 describe('text and html are as sent', () => {
   it('html without text has no text, and its words are kept for the text filter', () => {
     const { content } = read('Content-Type: text/html', '', '<p>Hi <b>there</b></p><style>x</style>', '');

@@ -20,49 +20,6 @@ describe('a search with GET /v1/messages', () => {
     return body;
   };
 
-  it('filters as the list of an inbox does, and searches words in subject, addresses and text', async () => {
-    const attachments = [
-      {
-        ...{ id: 'att_1', filename: null, contentType: 'text/plain', parameters: {}, size: 1 },
-        ...{ disposition: 'attachment' as const, contentId: null, sha256: '' },
-      },
-    ];
-    const invoice = await http.deliver(a, { subject: 'Invoice 4711', text: 'Due on Monday' });
-    const reset = await http.deliver(b, {
-      from: { name: 'Müller', address: 'no-reply@shop.example' },
-      subject: 'Reset',
-      text: 'your code is 1234',
-      rcptTo: ['Ada+reset@mayfly.test'],
-    });
-    const report = await http.deliver(a, {
-      subject: 'Report',
-      text: null,
-      htmlWords: 'all of March',
-      attachments,
-    });
-    const cases: [string, string[]][] = [
-      ['subject=INVOICE', [invoice]],
-      ['from=m%C3%BCLLER', [reset]],
-      ['rcptTo=ada%2Breset', [reset]],
-      ['to=ada%2Breset', [reset]],
-      ['text=due+on', [invoice]],
-      ['hasAttachments=true', [report]],
-      ['hasAttachments=false', [reset, invoice]],
-      ['q=monday', [invoice]],
-      ['q=4711+monday', [invoice]],
-      ['q=monday+1234', []],
-      ['q=no-reply@shop.example+code', [reset]],
-      ['q=march', [report]],
-      ['q=re&subject=re', [report, reset]],
-      ['q=mayfly.test&hasAttachments=false', [reset, invoice]],
-      ['q=%25', []],
-      ['q=_', []],
-      ['q=%00', []],
-    ];
-    for (const [query, expected] of cases)
-      expect([query, idsOf(await list(query))]).toEqual([query, expected]);
-  });
-
   /** Each step of a search takes so long now. */
   function slowDown(stepMs: number): void {
     const { search } = http.store.messages;

@@ -69,6 +69,7 @@ describe('messages', () => {
     expect(body).toMatchObject({
       ...summary,
       html: null,
+      htmlText: null,
       text: expect.stringContaining('482913'),
       sender: null,
       rfcMessageId: expect.stringContaining('1@example.org'),
