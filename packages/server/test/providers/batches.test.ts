@@ -87,15 +87,6 @@ describeOnEngines('a batch', (engine) => {
     },
   );
 
-  it('of Postmark has an answer for each mail in its place, and sends the others', async () => {
-    const mails = mailsTo((n) => (n % 3 === 0 ? 'nobody@mayfly.test' : inbox.address), 99);
-    const { body: answers } = await send('postmark', mails);
-    expect(answers.map(({ ErrorCode }: Body) => ErrorCode)).toEqual(
-      mails.map(({ n }) => (n % 3 === 0 ? 412 : 0)),
-    );
-    expect(await subjects(inbox)).toEqual(names(99).filter((_, n) => n % 3 !== 0));
-  });
-
   it('whose templates write more than a request may is refused before it is in memory', async () => {
     const ask = (path: string, body: object) => app.api('POST', `/providers/sendgrid/v3${path}`, { body });
     await ask('/templates', { id: 'd-large', name: 'large' });

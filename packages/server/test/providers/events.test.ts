@@ -277,23 +277,6 @@ describe('events of Amazon SES', () => {
 });
 
 describe('replies in the inbound formats', () => {
-  it('of Resend are email.received, with the attachments by their ids', async () => {
-    const signing = { ...(await signingOf(RESEND)), now: Date.now() };
-    const posting = RESEND.inbound(MAIL, signing);
-    expect(IS_SIGNED.resend?.(posting, RESEND.shown(signing.secrets))).toBe(true);
-    expect(bodyOf(posting)).toMatchObject({
-      type: 'email.received',
-      data: {
-        ...{ email_id: MAIL.id, from: expect.stringContaining('<ada@example.com>') },
-        received_for: [MAIL.rcptTo],
-        attachments: [
-          { id: '1', content_disposition: 'attachment', content_id: null },
-          { id: '2', filename: 'logo.png', content_id: 'logo' },
-        ],
-      },
-    });
-  });
-
   const folder = useFolder();
 
   it('of SendGrid are parsed by @sendgrid/inbound-mail-parser', async () => {

@@ -278,13 +278,18 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
     });
     expect(event).toMatchObject({
       type: 'email.received',
-      data: { from: expect.stringContaining(inbox.address), subject: 'Re: Your ticket', cc: [] },
+      data: {
+        ...{ from: expect.stringContaining(inbox.address), received_for: ['shop@acme.example'] },
+        ...{ subject: 'Re: Your ticket', cc: [], attachments: [{ id: '1', filename: 'a.txt' }] },
+      },
     });
     const { email_id: emailId } = event.data as { email_id: string };
     const { data: mail } = await resend.emails.receiving.get(emailId);
     expect(mail).toMatchObject({
       text: expect.stringMatching(/^It works now\.[\s\S]*> x/),
-      attachments: [{ filename: 'a.txt', content_type: 'text/plain', size: 5 }],
+      attachments: [
+        { filename: 'a.txt', content_type: 'text/plain', content_disposition: 'attachment', size: 5 },
+      ],
     });
     const { data: listed } = await resend.emails.receiving.attachments.list({ emailId });
     const link = listed?.data[0]?.download_url ?? '';

@@ -1,6 +1,6 @@
 import * as v1 from '@aws-sdk/client-ses';
 import * as v2 from '@aws-sdk/client-sesv2';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeOnSqlite, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
 import { awsOptions, newInbox } from './sdks.ts';
@@ -151,29 +151,6 @@ describeOnSqlite('Amazon SES', (engine) => {
     });
   });
 
-  describe('clients of AWS', () => {
-    it.each(['AWS_ENDPOINT_URL_SES', 'AWS_ENDPOINT_URL_SESV2'])('take the address of %s', async (name) => {
-      vi.stubEnv(name, `${app.url}/providers/ses`);
-      onTestFinished(() => void vi.unstubAllEnvs());
-      const { endpoint: _endpoint, ...rest } = options(TEST_KEY);
-      if (name.endsWith('V2')) {
-        const client = new v2.SESv2Client(rest);
-        expect(await client.send(new v2.GetAccountCommand({}))).toMatchObject({ SendingEnabled: true });
-      } else {
-        const client = new v1.SESClient(rest);
-        expect(await client.send(new v1.GetSendQuotaCommand({}))).toMatchObject({ MaxSendRate: 14 });
-      }
-    });
-
-    it('send again when they are throttled', async () => {
-      const inbox = await newInbox(app);
-      await inbox.limitOnce('Maximum sending rate exceeded.');
-      const Destination = { ToAddresses: [inbox.address] };
-      await ses.send(new v1.SendEmailCommand({ Source: SOURCE, Destination, Message: simple() }));
-      await inbox.only();
-    });
-  });
-
   describe('@aws-sdk/client-sesv2, unchanged but for its endpoint', () => {
     const send = (request: Partial<v2.SendEmailCommandInput>, client = sesv2) =>
       client.send(new v2.SendEmailCommand({ FromEmailAddress: SOURCE, Content: {}, ...request }));
@@ -254,16 +231,9 @@ describeOnSqlite('Amazon SES', (engine) => {
     });
   });
 
-  describe('hostile requests', () => {
-    it('answers a request without a signature with MissingAuthenticationToken', async () => {
-      const { status, body } = await app.api('POST', '/providers/ses/', {
-        as: null,
-        body: 'Action=SendEmail',
-      });
-      expect([status, body]).toEqual([
-        403,
-        expect.stringContaining('<Code>MissingAuthenticationToken</Code>'),
-      ]);
-    });
+  it('answers a request without a signature with MissingAuthenticationToken', async () => {
+    const answer = await app.api('POST', '/providers/ses/', { as: null, body: 'Action=SendEmail' });
+    const body = expect.stringContaining('<Code>MissingAuthenticationToken</Code>');
+    expect(answer).toMatchObject({ status: 403, body });
   });
 });

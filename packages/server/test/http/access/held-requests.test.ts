@@ -1,7 +1,4 @@
-import { EventEmitter } from 'node:events';
-import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { HeldRequests } from '../../../src/http/access/held-requests.ts';
 import { MAX_HELD_PER_ACCOUNT } from '../../../src/http/limits.ts';
 import { hashCredential, newCredential, newId } from '../../../src/ids.ts';
 import { useAccounts } from '../start-http.ts';
@@ -78,19 +75,4 @@ describe('a held request', () => {
     await http.deliver(inbox);
     expect((await again).status).toBe(200);
   });
-});
-
-it('a request without a credential has none that can be revoked: a preview that takes long is not ended', async () => {
-  const refuse = () => Promise.reject(new Error('not to be asked'));
-  const guard = { check: refuse, findInbox: refuse, forget: () => undefined };
-  const held = new HeldRequests(guard, { store: { accounts: { find: async () => undefined } as never } });
-  const request = { caller: null, headers: {}, session: undefined };
-  const reply = () => ({ request, raw: new EventEmitter() }) as unknown as FastifyReply;
-  const pages = Array.from({ length: MAX_HELD_PER_ACCOUNT + 1 }, () =>
-    held.hold(reply(), async () => {
-      await held.recheck();
-      return 'the page';
-    }),
-  );
-  expect(new Set(await Promise.all(pages))).toEqual(new Set(['the page']));
 });

@@ -21,12 +21,10 @@ describe('a link to the preview of a message', () => {
 
   const HELLO =
     'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello there</p><img src="https://x.example/a.png">\r\n';
-  async function messageIn(id: string, mail = HELLO): Promise<string> {
-    const headers = { 'content-type': 'message/rfc822' };
-    const { body, status } = await http.api('POST', `/v1/inboxes/${id}/messages`, { headers, body: mail });
-    expect(status).toBe(201);
-    return `/v1/inboxes/${id}/messages/${body.id}`;
-  }
+  const messageIn = async (id: string, mail = HELLO): Promise<string> =>
+    `/v1/inboxes/${id}/messages/${await http.deliverRaw({ id }, mail)}`;
+  /** The page of a mail. */
+  const pageOf = async (mail: string) => open(await linkTo(await messageIn(inbox.id, mail)));
 
   const linkTo = async (message = path, remoteContent = false): Promise<string> => {
     const { status, body } = await http.api('POST', `${message}/preview`, { body: { remoteContent } });
@@ -52,11 +50,9 @@ describe('a link to the preview of a message', () => {
   });
 
   it('shows the text of a message without HTML, with links that can be clicked and nothing else of HTML', async () => {
-    const { body: message } = await http.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
-      headers: { 'content-type': 'message/rfc822' },
-      body: 'Subject: Confirm\r\n\r\nOpen https://shop.example/confirm?a=1&b="2 <b>now</b> or\r\nhttps://shop.example/other, javascript:alert(1)\r\n',
-    });
-    const { body } = await open(await linkTo(`/v1/inboxes/${inbox.id}/messages/${message.id}`));
+    const { body } = await pageOf(
+      'Subject: Confirm\r\n\r\nOpen https://shop.example/confirm?a=1&b="2 <b>now</b> or\r\nhttps://shop.example/other, javascript:alert(1)\r\n',
+    );
     expect(body).toMatch(/<a href="https:\/\/shop\.example\/confirm\?a=1&amp;b=/);
     expect(body).toMatch(
       /<a href="https:\/\/shop\.example\/other"[^>]*>https:\/\/shop\.example\/other<\/a>, javascript/,
@@ -136,9 +132,7 @@ describe('a link to the preview of a message', () => {
 
   it('shows HTML of more than a megabyte whole: a large image within it does not hide what follows', async () => {
     const picture = `<img src="data:image/png;base64,${'A'.repeat(2_000_000)}">`;
-    const { body } = await open(
-      await linkTo(await messageIn(inbox.id, related(page(`${picture}\r\n<p>The end</p>`)))),
-    );
+    const { body } = await pageOf(related(page(`${picture}\r\n<p>The end</p>`)));
     expect([body.includes('<p>The end</p>'), body.includes('are shown')]).toEqual([true, false]);
   });
 
@@ -146,7 +140,7 @@ describe('a link to the preview of a message', () => {
     ['HTML', page(`<p>The beginning</p>${LONG_LINE.repeat(4_500)}<a target=_top href=x>The end</a>`)],
     ['text', `Content-Type: text/plain\r\n\r\nThe beginning\r\n${LONG_LINE.repeat(4_500)}The end`],
   ])('shows the first four megabytes of longer %s, and says so', async (_, part) => {
-    const { body } = await open(await linkTo(await messageIn(inbox.id, related(part))));
+    const { body } = await pageOf(related(part));
     expect(body.slice(0, 500)).toContain('Only the first 4 MiB of this message are shown.');
     expect([body.includes('The beginning'), body.includes('The end')]).toEqual([true, false]);
     expect(body.length).toBeLessThan(4.1 * 1024 * 1024);
@@ -156,8 +150,7 @@ describe('a link to the preview of a message', () => {
     ['references to images', `<style>${'cid:a '.repeat(150_000)}</style>`],
     ['quotation marks', `<a target=x title='${'"'.repeat(1_500_000)}'>`],
   ])('leads to a note in place of a page that would be too large: %s', async (_, html) => {
-    const mail = related(page(html), image('a', Buffer.of(1)));
-    const { status, body } = await open(await linkTo(await messageIn(inbox.id, mail)));
+    const { status, body } = await pageOf(related(page(html), image('a', Buffer.of(1))));
     expect([status, body.length]).toEqual([200, expect.any(Number)]);
     expect(body.slice(0, 500)).toContain('would be a page of more than 8 MiB');
   });
@@ -185,6 +178,7 @@ describe('a link to the preview of a message', () => {
   });
 
   it('is made for ten of an account at a time, and the check of another account waits for none of them', async () => {
+    const link = await linkTo();
     const foreign = await http.createInbox({}, http.keys.foreign);
     const theirs = await http.deliverRaw(foreign, HELLO, http.foreignId);
     const released = Promise.withResolvers<void>();
@@ -199,13 +193,18 @@ describe('a link to the preview of a message', () => {
       }
       return readRaw(inboxId, ...rest);
     };
+    const page = open(link);
+    await expect.poll(() => reading).toBe(1);
     const previews = Array.from({ length: 10 }, () => linkTo());
     await expect.poll(() => reading).toBe(2);
+    // The page has no credential that could have been revoked.
+    await http.recheckHeld();
     const lint = `/v1/inboxes/${foreign.id}/messages/${theirs}/lint`;
     expect((await http.api('GET', lint, { as: http.keys.foreign })).status).toBe(200);
     expect(reading).toBe(2);
     released.resolve();
     await Promise.all(previews);
+    expect((await page).status).toBe(200);
     expect((await http.api('GET', `${path}/lint`)).status).toBe(200);
   });
 });

@@ -35,6 +35,14 @@ async function send(mail: object): Promise<void> {
   await transport.sendMail(mail);
   transport.close();
 }
+/** Stores a mail with the API. */
+async function inject({ id }: { id: string }, rest: string): Promise<void> {
+  const { status } = await app.api('POST', `/v1/inboxes/${id}/messages`, {
+    ...{ headers: { 'content-type': 'message/rfc822' } },
+    body: `Date: Wed, 4 Mar 2026 05:06:07 +0000\r\n${rest}\r\n\r\nx\r\n`,
+  });
+  expect(status).toBe(201);
+}
 const mailTo = (to: string) => ({ from: 'app@shop.example', to, subject: 'Code', text: '482913' });
 
 describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
@@ -82,19 +90,10 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
     const { messages } = (await app.api('GET', `/v1/inboxes/${inbox.id}/messages`)).body;
     for (const { id } of messages) {
       const events = names(await timelineOf(`/v1/inboxes/${inbox.id}/messages/${id}`));
-      expect(events.toSorted()).toEqual(
-        [
-          'committed',
-          'connected',
-          'data',
-          'date-header',
-          'end-of-data',
-          'mail-from',
-          'parsed',
-          'rcpt-to',
-          'replied',
-        ].toSorted(),
-      );
+      expect(events.toSorted()).toEqual([
+        ...['committed', 'connected', 'data', 'date-header', 'end-of-data', 'mail-from', 'parsed'],
+        ...['rcpt-to', 'replied'],
+      ]);
     }
   });
 
@@ -107,9 +106,7 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
 
   it('shows a message that was injected, and one that was imported', async () => {
     const inbox = await app.createInbox();
-    const body = 'Date: Wed, 4 Mar 2026 05:06:07 +0000\r\nSubject: x\r\n\r\nx\r\n';
-    const headers = { 'content-type': 'message/rfc822' };
-    await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, { body, headers });
+    await inject(inbox, 'Subject: x');
     const injected = await timelineOf(await messagePath(inbox.id));
     expect(names(injected)).toContain('parsed');
     expect(withoutRace(injected)).toEqual(['date-header', 'injected', 'end-of-data', 'committed']);
@@ -128,9 +125,7 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
 
   it('has the headers of a message whose header is too large to be stored again', async () => {
     const inbox = await app.createInbox();
-    const headers = { 'content-type': 'message/rfc822' };
-    const body = `Date: Wed, 4 Mar 2026 05:06:07 +0000\r\nX-A: ${'x'.repeat(3_000_000)}\r\n\r\nx\r\n`;
-    expect((await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, { body, headers })).status).toBe(201);
+    await inject(inbox, `X-A: ${'x'.repeat(3_000_000)}`);
     const [date] = await timelineOf(await messagePath(inbox.id));
     expect(date).toMatchObject({ event: 'date-header', at: '2026-03-04T05:06:07.000Z' });
   });
