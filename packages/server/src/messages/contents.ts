@@ -84,7 +84,7 @@ const PADDING = 0x3d;
 const GROUP = 4;
 
 /** Decodes base64 piece by piece. Frees the memory of each piece at once, because garbage collection comes too late. */
-export async function* decodedBase64(pieces: AsyncIterable<Uint8Array>, itsTurn: () => Promise<void>) {
+async function* decodedBase64(pieces: AsyncIterable<Uint8Array>, itsTurn: () => Promise<void>) {
   let rest: Uint8Array = new Uint8Array();
   for await (const piece of pieces) {
     await itsTurn();

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openStream } from '../../../support/event-stream.ts';
-import { type Body, type TestInbox, useAccounts } from '../../start-http.ts';
+import { type Body, startHttp, type TestInbox, useAccounts } from '../../start-http.ts';
 
 const MINUTE = 60_000;
 const SECOND = 1_000;
@@ -211,13 +211,17 @@ describe('GET /v1/messages', () => {
       expect(idsOf(await list(`wait=60&q=never&before=${cursor}`))).toEqual([]);
     });
 
-    it('ends with its client', async () => {
+    it('ends with its client, and with the server', async () => {
       const gone = new AbortController();
       const leaving = http.api('GET', '/v1/messages?wait=60', { signal: gone.signal });
       await http.clock.untilSleeping();
       gone.abort();
       await expect(leaving).rejects.toThrow();
       while (http.clock.sleepers > 0) await new Promise((resolve) => setImmediate(resolve));
+      const other = await startHttp();
+      const waiting = other.api('GET', '/v1/messages?wait=60&q=x');
+      await other.clock.untilSleeping();
+      await Promise.all([other.stop(), waiting.then(({ status }) => expect(status).toBe(503))]);
     });
   });
 });
