@@ -185,7 +185,7 @@ const PROVIDERS = [
     message_id ${ID},
     ref text, -- JSON text: the provider and its id of a scheduled mail
     details text not null, -- JSON text
-    raw ${BYTES}, -- raw source of a mail; null once it was sent or cancelled
+    raw ${BYTES}, -- raw source of a mail; null once ended_at is set
     created_at ${INT} not null,
     due_at ${INT},
     leased_until ${INT},

@@ -107,7 +107,7 @@ const MAX_READ = 4 * 1024;
 
 export function unfilledTemplates(linted: LintedMail): Case[] {
   const { summary, content } = linted.mail;
-  const inSubject = isOfPeople(linted) ? undefined : PLACEHOLDER.exec(summary.subject)?.[0];
+  const inSubject = mayQuote(linted) ? undefined : PLACEHOLDER.exec(summary.subject)?.[0];
   const greeting = brokenGreeting(content.text ?? '') ?? brokenGreeting(content.htmlText ?? '');
   const found: (readonly [where: string, found: string | undefined])[] = [
     ['Subject', inSubject],
@@ -129,8 +129,8 @@ function brokenGreeting(text: string): string | undefined {
     .find((line) => PLACEHOLDER.test(line) || NO_NAME.test(line) || EMPTY_NAME.test(line));
 }
 
-/** Whether the mail is a reply, a forward or from a mailing list: its placeholders may be quotations. */
-function isOfPeople({ parts, mail: { summary, content } }: LintedMail): boolean {
+/** Placeholders in replies, forwards and mail of mailing lists may be quotations. */
+function mayQuote({ parts, mail: { summary, content } }: LintedMail): boolean {
   return (
     content.inReplyTo !== null ||
     content.references.length > 0 ||

@@ -135,7 +135,7 @@ function mailboxesOf({ words, comments, bracketed }: Mailbox): MailAddress[] {
   const comment = decoded(withoutEscapes(comments.join(' ')));
   const [first = '', ...others] = found.addresses.map(decoded);
   const [only] = words;
-  // Old mail has only a local name with a comment: nsb (Nathaniel Borenstein).
+  // Old mail may have only a local name with a comment, such as `nsb (Nathaniel Borenstein)`.
   if (first === '' && words.length === 1 && only?.kind === 'atom' && comments.length > 0)
     return [mailbox(decoded(only.text), comment)];
   const name = nameOf(found.words) || (found.addresses.length > 0 ? comment : '');
