@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Answer, type ApiOptions, useHttp } from '../http/start-http.ts';
+import { refusalOf } from '../store/builders.ts';
 
 describe('domains of an account', () => {
   const http = useHttp();
@@ -81,12 +82,7 @@ describe('domains of an account', () => {
 
   describe('in explained waits', () => {
     const refuse = (address: string) =>
-      http.store.refusals.add([
-        {
-          ...{ at: http.clock.now(), address, reply: '550 5.1.1 No such inbox here' },
-          ...{ mailFrom: 'a@example.org', helo: 'example.org', remoteAddress: '192.0.2.7' },
-        },
-      ]);
+      http.store.refusals.add([refusalOf(address, { at: http.clock.now() })]);
     const explained = async (inbox: { id: string; token: string }, as: string) => {
       const path = `/v1/inboxes/${inbox.id}/wait`;
       const { body } = await http.api('POST', path, { as, body: { timeoutSeconds: 0 } });

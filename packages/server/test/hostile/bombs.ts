@@ -367,3 +367,10 @@ const MAILS: Record<string, Bomb['mail']> = {
 };
 
 export const BOMBS: readonly Bomb[] = Object.entries(MAILS).map(([name, mail]) => ({ name, mail }));
+
+/** A mail of the bomb with this name. */
+export function bombOf(name: string, bytes: number): Buffer {
+  const bomb = BOMBS.find((one) => one.name === name);
+  if (!bomb) throw new Error(`There is no bomb "${name}".`);
+  return bomb.mail(bytes);
+}

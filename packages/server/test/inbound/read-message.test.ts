@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../src/errors.ts';
-import { ByteBudget, readMessage, TRACE_HEADROOM_BYTES } from '../../src/inbound/incoming-mail.ts';
+import { ByteBudget, readMessage } from '../../src/inbound/incoming-mail.ts';
 import { turns } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
@@ -15,19 +14,6 @@ const twoMessages = (clock = new FakeClock()): ByteBudget =>
 const open = (): Readable => new Readable({ read: () => undefined });
 
 describe('reading a message from a stream', () => {
-  it('returns its bytes behind free room for the Received line, and counts them until they are released', async () => {
-    const budget = twoMessages();
-    const pieces = ['a'.repeat(400_000), '', 'b'.repeat(600_000)].map((text) => Buffer.from(text));
-    const mail = await read(Readable.from(pieces, { objectMode: false }), budget);
-    const bytes = mail.finish();
-    expect(Buffer.from(bytes).toString()).toBe('a'.repeat(400_000) + 'b'.repeat(600_000));
-    expect(bytes.byteOffset).toBe(TRACE_HEADROOM_BYTES);
-    expect(budget.held).toBe(LIMIT);
-    mail.release();
-    mail.release();
-    expect(budget.held).toBe(0);
-  });
-
   it('gives back the memory of each piece of a large message, and of no piece that shares its memory', async () => {
     const shared = Buffer.alloc(100_000, 'b');
     const pieces = [300_000, 64_000, 1_000].map((bytes) => Buffer.from(new ArrayBuffer(bytes)).fill('a'));
@@ -39,15 +25,6 @@ describe('reading a message from a stream', () => {
     mail.release();
   });
 
-  it('throws the error of a stream that says what is wrong', async () => {
-    const stream = open();
-    stream.push(Buffer.alloc(1_000));
-    const reading = read(stream, twoMessages());
-    await turns(5);
-    stream.destroy(new AppError('malformed_recording', 'A file of the archive is damaged.'));
-    await expect(reading).rejects.toMatchObject({ code: 'malformed_recording' });
-  });
-
   it('rejects a message above the limit, frees what it holds, and leaves the stream open', async () => {
     const budget = twoMessages();
     const stream = open();
@@ -56,21 +33,6 @@ describe('reading a message from a stream', () => {
     await expect(read(stream, budget)).rejects.toThrow('larger than 1000000 bytes');
     expect([budget.held, stream.destroyed]).toEqual([0, false]);
     stream.destroy();
-  });
-
-  it('waits for the budget without reading on, and goes on when others have released theirs', async () => {
-    const budget = twoMessages();
-    const whole = () => Readable.from([Buffer.alloc(LIMIT)], { objectMode: false });
-    const [first, second] = [await read(whole(), budget), await read(whole(), budget)];
-    const waiting = read(whole(), budget);
-    await turns(5);
-    expect(budget.held).toBe(2 * LIMIT);
-    second.release();
-    const third = await waiting;
-    expect(third).toHaveLength(LIMIT);
-    first.release();
-    third.release();
-    expect(budget.held).toBe(0);
   });
 
   it.each(['while it is read', 'while it waits for the budget'])(

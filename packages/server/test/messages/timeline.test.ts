@@ -77,43 +77,42 @@ describe('a timeline', () => {
     ]);
   });
 
-  it('says when the Date header is in the future', () => {
-    const message = messageOf([date('Wed, 4 Mar 2026 06:06:07 +0000')]);
-    expect(notes(message)).toEqual([
+  const UNREADABLE = /^The time could not be read\.$/;
+  it.each<[string, [string, string][], [string, RegExp][]]>([
+    [
+      'the Date header is in the future',
+      [date('Wed, 4 Mar 2026 06:06:07 +0000')],
+      [['date-header', /^This time is 3599990 ms after .*: the clock that wrote it is ahead\.$/]],
+    ],
+    [
+      'hops are out of order, or ahead of this server',
       [
-        'date-header',
-        'This time is 3599990 ms after the message arrived here: the clock that wrote it is ahead.',
+        hop('Thu, 5 Mar 2026 05:06:07 +0000'),
+        hop('Wed, 4 Mar 2026 04:06:07 +0000'),
+        date('Wed, 4 Mar 2026 05:06:01 +0000'),
       ],
-    ]);
-    expect(rows(message).find(([event]) => event === 'mail-from')).toEqual(['mail-from', -3599998]);
+      [
+        ['received-header', /^This time is 3594000 ms before the one a/],
+        ['received-header', /^This time is 86399990 ms after the messa/],
+      ],
+    ],
+    [
+      'hops are unreadable',
+      [hop('some day'), ['Received', 'nothing']],
+      [
+        ['received-header', UNREADABLE],
+        ['received-header', UNREADABLE],
+      ],
+    ],
+    ['the Date header is unreadable', [date('yesterday')], [['date-header', UNREADABLE]]],
+  ])('says when %s, and goes on', (_, headers, expected) => {
+    const message = messageOf(headers);
+    expect(notes(message)).toEqual(expected.map(([event, note]) => [event, expect.stringMatching(note)]));
+    expect(rows(message).at(-1)?.[0]).toBe('committed');
   });
 
-  it('says when hops are out of order, or ahead of this server', () => {
-    const message = messageOf([
-      hop('Thu, 5 Mar 2026 05:06:07 +0000'),
-      hop('Wed, 4 Mar 2026 04:06:07 +0000'),
-      date('Wed, 4 Mar 2026 05:06:01 +0000'),
-    ]);
-    expect(notes(message).map(([event, note]) => [event, note?.slice(0, 40)])).toEqual([
-      ['received-header', 'This time is 3594000 ms before the one a'],
-      ['received-header', 'This time is 86399990 ms after the messa'],
-    ]);
-  });
-
-  it('says when a header is missing or unreadable, and goes on', () => {
-    const message = messageOf([hop('some day'), ['Received', 'nothing']]);
-    expect(rows(message).slice(0, 4)).toEqual([
-      ['date-header', null],
-      ['received-header', null],
-      ['received-header', null],
-      ['connected', null],
-    ]);
-    expect(notes(message)).toEqual([
-      ['received-header', 'The time could not be read.'],
-      ['received-header', 'The time could not be read.'],
-    ]);
-    expect(timelineOf(message, NOTHING)[0]?.detail).toBe('The message has no Date header.');
-    expect(notes(messageOf([date('yesterday')]))).toEqual([['date-header', 'The time could not be read.']]);
+  it('says when the Date header is missing', () => {
+    expect(timelineOf(messageOf([]), NOTHING)[0]?.detail).toBe('The message has no Date header.');
   });
 
   it('says when a clock of Mayfly ran back', () => {

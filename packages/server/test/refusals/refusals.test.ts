@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type TestInbox, useHttp } from '../http/start-http.ts';
+import { refusalOf } from '../store/builders.ts';
 
 describe('GET /v1/refusals', () => {
   const http = useHttp();
@@ -9,10 +10,8 @@ describe('GET /v1/refusals', () => {
     own = await http.createInbox({ address: 'mine@mayfly.test' });
     foreign = await http.createInbox({ address: 'theirs@mayfly.test' }, http.keys.foreign);
     const at = http.clock.now();
-    const refusal = (address: string, later: number, reply = '452 4.2.2 The inbox is full') => ({
-      ...{ at: at + later, address, reply, mailFrom: 'app@example.org', helo: 'app' },
-      remoteAddress: '192.0.2.7',
-    });
+    const refusal = (address: string, later: number, reply = '452 4.2.2 The inbox is full') =>
+      refusalOf(address, { at: at + later, reply });
     await http.store.refusals.add([
       ...[refusal(own.address, 1), refusal(foreign.address, 2), refusal('nobody@mayfly.test', 3)],
       refusal(own.address, 4, '552 5.3.4 Message too large'),
@@ -28,7 +27,7 @@ describe('GET /v1/refusals', () => {
     expect(status).toBe(200);
     expect(body).toMatchObject({
       refusals: [
-        { address: own.address, reply: '552 5.3.4 Message too large', remoteAddress: '192.0.2.7' },
+        { address: own.address, reply: '552 5.3.4 Message too large', remoteAddress: '127.0.0.1' },
         { address: own.address, reply: '452 4.2.2 The inbox is full' },
       ],
       hasMore: false,
@@ -49,12 +48,7 @@ describe('GET /v1/refusals', () => {
 
   it('still lists those of an inbox that ended, for 24 hours', async () => {
     const gone = await http.createInbox();
-    await http.store.refusals.add([
-      {
-        ...{ at: http.clock.now(), address: gone.address, reply: '550 5.1.1 No such inbox here' },
-        ...{ mailFrom: '', helo: 'app', remoteAddress: '192.0.2.7' },
-      },
-    ]);
+    await http.store.refusals.add([refusalOf(gone.address, { at: http.clock.now() })]);
     await http.api('DELETE', `/v1/inboxes/${gone.id}`);
     const query = `?address=${gone.address}`;
     expect((await list(query)).body.refusals).toHaveLength(1);

@@ -1,7 +1,7 @@
 import type { MailLink } from '@mayfly/client/contract';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Refusal } from '../../src/refusals/sql.ts';
 import { type Body, startHttp, type TestInbox, type TestMail, useHttp } from '../http/start-http.ts';
+import { refusalOf } from '../store/builders.ts';
 
 const SECOND = 1_000;
 const DAY = 24 * 60 * 60 * SECOND;
@@ -161,10 +161,7 @@ describe('a wait that explains itself', () => {
   });
 
   describe('in vain', () => {
-    const refusal = (address: string, at: number): Refusal => ({
-      ...{ at, address, reply: '550 5.1.1 No such inbox here', mailFrom: 'app@example.org' },
-      ...{ helo: 'app.example.org', remoteAddress: '192.0.2.7' },
-    });
+    const refusal = (address: string, at: number) => refusalOf(address, { at });
 
     it('shows the refusals of its address after since, the newest first', async () => {
       const now = http.clock.now();

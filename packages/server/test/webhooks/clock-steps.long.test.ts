@@ -1,9 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createDatabase } from '../store/postgres/open-postgres.ts';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Body } from '../support/api-client.ts';
 import { useFolderOfTest } from '../support/folder.ts';
-import { hasPostgres } from '../support/postgres.ts';
-import { sharedPostgres } from '../support/shared-postgres.ts';
+import { describeOnEngines } from '../support/nodes.ts';
 import { type HttpReceiver, startHttp } from './receivers.ts';
 import { startWebhookApp, type WebhookApp } from './start-webhooks.ts';
 
@@ -12,7 +10,6 @@ const STEP_MS = 50;
 const PATIENCE_MS = 20_000;
 /** Of a test, in real time. */
 const TIME_LIMIT_MS = 120_000;
-const HAS_POSTGRES = await hasPostgres();
 
 /**
  * Lets time pass until it is so, in short steps, in each of which the store and the receiver get a turn.
@@ -31,8 +28,7 @@ async function whileTimePasses(apps: readonly WebhookApp[], isSo: () => Promise<
   }
 }
 
-describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is stepped', (engine) => {
-  const isPostgres = engine === 'PostgreSQL';
+describeOnEngines('webhooks while the wall clock is stepped', (engine) => {
   let env: Record<string, string>;
   const folder = useFolderOfTest();
   let receiver: HttpReceiver;
@@ -41,8 +37,7 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is 
   const apps: WebhookApp[] = [];
 
   beforeEach(async () => {
-    const isOnPostgres = isPostgres && HAS_POSTGRES;
-    env = isOnPostgres ? { MAYFLY_DATABASE_URL: await createDatabase(await sharedPostgres()) } : {};
+    env = await engine.env();
     statuses = [];
     receiver = await startHttp((response) => response.writeHead(statuses.shift() ?? 200).end());
   });
@@ -63,9 +58,8 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is 
     receiver.requests.map(({ body }) => JSON.parse(body.toString()).data.message.subject);
   const received = (app: WebhookApp, subject: string) =>
     whileTimePasses([app], async () => subjects().includes(subject));
-  const withoutPostgres = isPostgres && !HAS_POSTGRES;
 
-  it.skipIf(withoutPostgres)(
+  it(
     'attempt each message at once after an hour ahead and back',
     async () => {
       const app = await start();
@@ -84,7 +78,7 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is 
   );
 
   // On PostgreSQL it is the database's clock that counts.
-  if (!isPostgres)
+  if (engine.nodes === 1)
     it('show the time of the next attempt by the clock as it is now', async () => {
       const app = await start();
       const inbox = await inboxOf(app);
@@ -105,7 +99,7 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is 
       expect(Date.parse(nextAttemptAt)).toBeGreaterThan(app.clock.now());
     });
 
-  it.skipIf(withoutPostgres)(
+  it(
     'go on after a restart by which the clock was set back',
     async () => {
       const first = await start();

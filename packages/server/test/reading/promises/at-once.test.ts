@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
-import { BOMBS } from '../../hostile/bombs.ts';
+import { bombOf } from '../../hostile/bombs.ts';
 import type { Body } from '../../support/api-client.ts';
 import { openStream } from '../../support/event-stream.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
@@ -69,9 +69,7 @@ describeOnEngines('right after its 250, seen from any server', (engine) => {
     'a mail is complete in all of them while large mails of another account are being read',
     async () => {
       const { body } = await servers.first().api('POST', '/v1/inboxes');
-      const large =
-        BOMBS.find(({ name }) => name === 'encoded words of many charsets')?.mail(LARGE_BYTES) ??
-        Buffer.alloc(0);
+      const large = bombOf('encoded words of many charsets', LARGE_BYTES);
       const sent = inForm([1, 2], [1, 2, 3, 4]).map(() =>
         sendOne(servers.first().smtp.port, body.address, large),
       );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BOMBS } from '../../hostile/bombs.ts';
+import { bombOf } from '../../hostile/bombs.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { describeOnEngines } from '../../support/nodes.ts';
 import { TEST_KEY } from '../../support/start-app.ts';
@@ -7,11 +7,6 @@ import { messageIdIn, useReadingServers } from './reading-servers.ts';
 import { READINGS } from './readings.ts';
 import { sendOne, wholeMail } from './whole-mail.ts';
 
-const bombOf = (name: string, bytes: number): Buffer => {
-  const bomb = BOMBS.find((one) => one.name === name);
-  if (!bomb) throw new Error(`There is no bomb "${name}".`);
-  return bomb.mail(bytes);
-};
 /** A mail that takes much longer to read than to store. */
 const bomb = bombOf('encoded words of many charsets', 2_000_000);
 /** Of one inbox: seconds of work, so that their reading goes on while other mail is sent and read. */

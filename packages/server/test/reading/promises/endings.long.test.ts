@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { BOMBS } from '../../hostile/bombs.ts';
+import { bombOf } from '../../hostile/bombs.ts';
 import type { Body } from '../../support/api-client.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { startNameServer } from '../../support/name-server.ts';
@@ -12,9 +12,7 @@ import { openSender, send, sendOne, summaryOf, wholeMail } from './whole-mail.ts
 /** As many mails as the sink keeps. */
 const SINK = 10_000;
 const SENDERS = 20;
-const bomb =
-  BOMBS.find(({ name }) => name === 'encoded words of many charsets')?.mail(inForm(1_000_000, 2_000_000)) ??
-  Buffer.alloc(0);
+const bomb = bombOf('encoded words of many charsets', inForm(1_000_000, 2_000_000));
 /** In one inbox, so that the last of them is unread when the first is asked for. */
 const TOGETHER = inForm(2, 4);
 
@@ -100,19 +98,6 @@ describeOnEngines('an inbox with mail that is not read yet', (engine) => {
     },
   );
 
-  it('and that was deleted, leaves nothing to a new one with its address', async () => {
-    const localPart = 'again';
-    const old: Inbox = await servers.first().createInbox({ localPart });
-    await sendBombs(old.address);
-    await servers.first().api('DELETE', `/v1/inboxes/${old.id}`);
-    const fresh: Inbox = await servers.first().createInbox({ localPart });
-    const { api } = servers.last();
-    const held = api('GET', `/v1/inboxes/${fresh.id}/messages?since=${fresh.cursor}&wait=60`);
-    expect(await sendOne(port(), fresh.address, wholeMail('fresh'))).toMatch(/^250 /);
-    for (const { body } of [await held, await api('GET', `/v1/inboxes/${fresh.id}/messages`)])
-      expect(body.messages).toMatchObject([summaryOf('fresh')]);
-  });
-
   it.each(inForm<string[]>([], ['']))(
     'and that drops its oldest message, shows the others complete%s',
     async () => {
@@ -136,28 +121,6 @@ describeOnEngines('an inbox with mail that is not read yet', (engine) => {
       expect((await api('GET', `/v1/inboxes/${sink.id}/messages/${message}`)).status).toBe(404);
     },
     timeLimit(600_000),
-  );
-
-  it.each([0, 1])(
-    'and whose wait of %s s ends, is explained by what the mail says',
-    async (timeoutSeconds) => {
-      const inbox: Inbox = await servers.first().createInbox();
-      await sendBombs(inbox.address);
-      const wait = (match: object) =>
-        servers
-          .last()
-          .api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { match, timeoutSeconds, count: TOGETHER } });
-      const waits = [wait({ from: 'a@example.com' }), wait({ subject: 'never sent' })];
-      const [found, vain] = await Promise.all(waits);
-      expect(found?.body).toMatchObject({ matched: true });
-      expect(vain?.body.explanation).toMatchObject({
-        seenCount: TOGETHER,
-        causes: [{ code: 'not_matching' }],
-      });
-      expect(JSON.stringify(vain?.body.explanation)).not.toMatch(
-        /unread|being read|not (yet )?read|not_checked/i,
-      );
-    },
   );
 
   it('leaves no row once all inboxes have ended', async () => {

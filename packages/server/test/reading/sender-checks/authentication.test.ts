@@ -88,17 +88,6 @@ describe('the authentication of a message', () => {
     expect(raw).not.toMatch(/^(Authentication-Results|Received-SPF):/im);
   });
 
-  it('is checked once for all inboxes of a message', async () => {
-    const running = await startBehindProxy();
-    const inboxes = [await running.createInbox(), await running.createInbox()];
-    await send(running, OUTSIDE, { to: inboxes.map(({ address }) => address) }, shop);
-    for (const inbox of inboxes) {
-      const { read } = await onlyMessage(running, inbox);
-      expect(read.authentication).toEqual({ spf: 'pass', dkim: 'pass', dmarc: 'pass' });
-    }
-    expect(names.questions.filter((question) => question === 'TXT shop.test')).toHaveLength(1);
-  });
-
   it('is counted by method and result for /metrics, a mail once and mail of this machine not', async () => {
     const running = await startBehindProxy();
     const [one, two] = [await running.createInbox(), await running.createInbox()];

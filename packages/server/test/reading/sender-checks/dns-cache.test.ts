@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Ask, askForOneMail, createDns } from '../../../src/reading/sender-checks/dns-cache.ts';
+import { type Ask, createDns } from '../../../src/reading/sender-checks/dns-cache.ts';
 import { type NameServer, startNameServer } from '../../support/name-server.ts';
 
 let names: NameServer;
@@ -61,26 +61,5 @@ describe('records of senders', () => {
       expect(await codeOf(ask(name, 'TXT'))).toBe('EBADNAME');
     }
     expect(names.questions).toEqual([]);
-  });
-});
-
-describe('the questions of one mail', () => {
-  it('are sixty at most, those that cost nothing included', async () => {
-    const one = askForOneMail(ask, new AbortController().signal);
-    for (let i = 0; i < 60; i++) expect(await codeOf(one('a.test', 'TXT'))).toBe('none');
-    expect(await codeOf(one('a.test', 'TXT'))).toBe('ECANCELLED');
-    expect(await codeOf(askForOneMail(ask, new AbortController().signal)('a.test', 'TXT'))).toBe('none');
-  });
-
-  it('end with its time, like a timeout; queries of another message go on', async () => {
-    names.zone['e.test'] = 'silent';
-    const over = new AbortController();
-    const one = askForOneMail(ask, over.signal);
-    const asking = codeOf(one('e.test', 'TXT'));
-    await names.untilAsked('TXT e.test');
-    over.abort();
-    expect(await asking).toBe('ETIMEOUT');
-    expect(await codeOf(one('a.test', 'TXT'))).toBe('ETIMEOUT');
-    expect(await ask('a.test', 'TXT')).toHaveLength(2);
   });
 });

@@ -1,7 +1,7 @@
 /* TEST_SEED=… repeats the choices of a run, but not its timing. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BOMBS } from '../../hostile/bombs.ts';
+import { bombOf } from '../../hostile/bombs.ts';
 import { messageIdIn, queryPostgres } from '../../reading/promises/reading-servers.ts';
 import { type Place, READINGS } from '../../reading/promises/readings.ts';
 import { sendOne, wholeMail } from '../../reading/promises/whole-mail.ts';
@@ -14,8 +14,7 @@ import { ENGINES, useSite } from '../nodes/nodes.ts';
 const KILLS = inForm(1, 30);
 const ENV = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' };
 /** A mail that takes so long to parse that mail after it is unread at the kill. */
-const bomb =
-  BOMBS.find(({ name }) => name === 'encoded words of many charsets')?.mail(2_000_000) ?? Buffer.alloc(0);
+const bomb = bombOf('encoded words of many charsets', 2_000_000);
 
 let receiver: HttpReceiver;
 beforeAll(async () => {
