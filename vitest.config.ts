@@ -12,7 +12,7 @@ const LONG = '**/*.long.test.ts';
 /** Tests of routes that `npm run test:all` runs on PostgreSQL, too. */
 const ROUTES = `packages/server/test/{${[
   ...['accounts/*', 'http/routes/**', 'inbound/catch-all', 'inboxes/*', 'messages/streams', 'recordings/*'],
-  ...['refusals/*', 'reports/*', 'waits/wait*', 'webhooks/webhooks'],
+  ...['refusals/*', 'reports/*', 'waits/{explained,wait*}', 'webhooks/webhooks'],
 ]}}.test.ts`;
 
 export default defineConfig(({ mode }) => {

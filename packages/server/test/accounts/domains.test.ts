@@ -54,6 +54,7 @@ describe('domains of an account', () => {
     const ask = async (domain: string, as: string): Promise<string[]> => {
       const requests: [string, ApiOptions][] = [
         ['/v1/inboxes', { body: { domain } }],
+        ['/v1/inboxes', { body: { domain, catchAll: true } }],
         ['/v1/inboxes', { body: { domain, localPart: 'chosen' } }],
         ['/v1/inboxes', { body: { address: `chosen@${domain}` } }],
         ['/v1/addresses/generate', { body: { domain } }],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe } from 'vitest';
+import type { Overrides } from '../../src/app.ts';
 import { createDatabaseWithTables } from '../store/postgres/open-postgres.ts';
 import { hasPostgres } from './postgres.ts';
 import { sharedPostgres } from './shared-postgres.ts';
@@ -49,11 +50,15 @@ export interface Servers {
 }
 
 /** Starts servers before the cases of a `describe`, and stops them after these. */
-export function useServers(engine: EngineUnderTest, settings: Record<string, string> = {}): Servers {
+export function useServers(
+  engine: EngineUnderTest,
+  settings: Record<string, string> = {},
+  overrides: Overrides = {},
+): Servers {
   const apps: TestApp[] = [];
   beforeAll(async () => {
     const env = { ...(await engine.env()), ...settings };
-    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(env));
+    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(env, overrides));
   });
   afterAll(async () => {
     for (const app of apps.splice(0)) await app.stop();

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDatabaseWithTables } from '../store/postgres/open-postgres.ts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
-import { hasPostgres } from '../support/postgres.ts';
-import { sharedPostgres } from '../support/shared-postgres.ts';
+import { describeOnPostgres } from '../support/nodes.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
 
 const NODES = 3;
 /** How often a server counts the others, milliseconds. */
 const COUNT_EVERY_MS = 3_000;
-const IS_THERE = await hasPostgres();
 
-describe.skipIf(!IS_THERE)(`rates over ${NODES} servers`, () => {
+describeOnPostgres(`rates over ${NODES} servers`, (engine) => {
   const clock = new FakeClock(Date.now());
   const apps: TestApp[] = [];
   const signUp = (n: number) =>
@@ -27,7 +24,7 @@ describe.skipIf(!IS_THERE)(`rates over ${NODES} servers`, () => {
   beforeAll(async () => {
     const plans = { free: { requestsPerMonth: null, requestsPerSecond: 2, burst: 10 } };
     const env = {
-      MAYFLY_DATABASE_URL: await createDatabaseWithTables(await sharedPostgres()),
+      ...(await engine.env()),
       MAYFLY_PLANS: JSON.stringify(plans),
       MAYFLY_SIGNUP_PLAN: 'free',
     };

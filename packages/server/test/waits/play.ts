@@ -48,9 +48,9 @@ export class Stage {
     this.#foreignKey = foreignKey;
   }
 
-  static async open(kind: Situation['server'], env: Record<string, string>): Promise<Stage> {
+  static async open(kind: Situation['server']): Promise<Stage> {
     const clock = new FakeClock();
-    const app = await startApp({ ...SETTINGS[kind], ...env }, { clock });
+    const app = await startApp(SETTINGS[kind], { clock });
     const store = await app.openStore();
     const first = await store.accounts.findFirst();
     await store.domains.add({ domain: 'team.test', accountId: first?.id ?? '', createdAt: clock.now() });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /**
  * Situations in which a wait fails, each with what its explanation must say. `later.json` has those of former defects.
- * They are in `situations/`; `describe-explained.ts` plays them on both engines.
+ * They are in `situations/`; `explained.test.ts` plays them on both engines.
  *
  * `{me}`, `{id}` and `{token}` are the address, id and read token of the inbox that is waited for.
  */

@@ -35,7 +35,7 @@ describeOnEngines('while bombs are being read', (engine) => {
   }
 
   it('mail to other inboxes, of the same account and of another, gets its 250 and is complete before', async () => {
-    const keys = [TEST_KEY, await servers.newAccount()];
+    const keys = [TEST_KEY, await servers.first().newAccount()];
     const places = await Promise.all(
       keys.flatMap((key) => [1, 2].map((n) => servers.newPlace(`small-${n}`, key))),
     );
@@ -75,7 +75,7 @@ describeOnEngines('while bombs are being read', (engine) => {
   });
 
   it('a mail of 600 KB to another account is complete before the largest one is', async () => {
-    const place = await servers.newPlace('medium', await servers.newAccount());
+    const place = await servers.newPlace('medium', await servers.first().newAccount());
     const { id, address } = await servers.first().createInbox();
     const { api } = servers.last();
     const events: string[] = [];
@@ -113,7 +113,7 @@ describe.each(inForm<string[]>([], ['']))('an account that sends faster than its
       async () => {
         const { port } = servers.first().smtp;
         const { address } = await servers.first().createInbox();
-        const place = await servers.newPlace('other', await servers.newAccount());
+        const place = await servers.newPlace('other', await servers.first().newAccount());
         const replies: string[] = [];
         while (replies.length < ENOUGH && !replies.at(-1)?.startsWith('451'))
           replies.push(await sendOne(port, address, bomb));

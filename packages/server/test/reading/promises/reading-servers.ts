@@ -22,8 +22,6 @@ export interface ReadingServers {
   newPlace(mail: string, key?: string): Promise<Place>;
   /** Stops the servers and starts them again on what they have stored. */
   restart(): Promise<void>;
-  /** The key of a new account. */
-  newAccount(): Promise<string>;
 }
 
 /** The id of the newest message of an inbox. */
@@ -94,6 +92,5 @@ export function useReadingServers(
         hooked: () => receiver.requests.map(({ body: hook }): Body => JSON.parse(hook.toString())),
       };
     },
-    newAccount: () => first().newAccount(),
   };
 }

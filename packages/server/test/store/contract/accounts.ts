@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import type { Store } from '../../../src/store.ts';
@@ -73,20 +72,6 @@ export function describeAccounts(given: Given): void {
   });
 
   describe('keys', () => {
-    it('a server sees at once what another process revoked', async () => {
-      const { on, owner } = await given.place('server');
-      const operator = await on.openAnother();
-      for (let i = 0; i < 3; i++) {
-        const key = keyOf(owner);
-        await on.store.keys.create(key);
-        expect((await on.store.keys.findByHash(key.hash, T))?.key.id).toBe(key.id);
-        expect(await operator.keys.revoke(owner, key.id, false, T)).toBe('revoked');
-        // Reads of one turn of the event loop share a snapshot; another process answers in a later one.
-        await nextTurn();
-        expect(await on.store.keys.findByHash(key.hash, T)).toBeUndefined();
-      }
-    });
-
     it('two that revoke the last two keys at once leave one', async () => {
       const on = await given.freshServer();
       const operator = await on.openAnother();

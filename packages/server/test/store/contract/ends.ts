@@ -98,20 +98,6 @@ export function describeEnds(given: Given): void {
       },
     );
 
-    it('by labels ends the inboxes that carry all of them, and says which', async () => {
-      const { store, owner, inbox } = await given.place();
-      const made = Array.from({ length: 120 }, (_, n) =>
-        given.inbox(owner, { labels: { run: '1', n: `${n % 2}` } }),
-      );
-      await Promise.all(made);
-      const remove = (labels: Record<string, string>) => store.inboxes.deleteByLabels(owner, labels, T);
-      expect(await remove({ run: '1', n: '0' })).toHaveLength(60);
-      expect(await remove({ run: '1' })).toHaveLength(60);
-      expect(await remove({ run: '1' })).toHaveLength(0);
-      const left = await store.inboxes.list(owner, { labels: {}, limit: 9, before: null }, T);
-      expect(left.inboxes.map(({ id }) => id)).toEqual([inbox.id]);
-    });
-
     it('of a large account lets other calls in between', async () => {
       const { on, store, owner, inbox: large } = await given.place('fresh');
       const other = await given.inbox(await given.account(on), {}, on);

@@ -15,33 +15,6 @@ const SENDER = { address: 'a@mayfly.test', mailFrom: 'b@c.test', helo: 'x', remo
 /** Rules by which inboxes reject or delay mail. */
 export function describeFaults(given: Given): void {
   describe('fault rules', () => {
-    it.each([
-      ['address', 'ofAddress'],
-      ['catch-all', 'ofDomain'],
-      ['sink', 'sink'],
-    ] as const)(
-      'are announced to senders while one is left: an inbox of the kind %s',
-      async (kind, taker) => {
-        const on = await given.fresh();
-        const owner = await given.account(on);
-        const { id } = await given.inbox(owner, { kind, address: 'inbox@sub.mayfly.test' }, on);
-        const { faults, inboxes } = on.store;
-        const address = kind === 'address' ? 'inbox@sub.mayfly.test' : 'any@sub.mayfly.test';
-        const announced = async () => {
-          const { [taker]: found } = await inboxes.findTakers(address, T);
-          return (found && 'live' in found ? found.live : found)?.hasFaults;
-        };
-        expect(await announced()).toBe(false);
-        await faults.set(owner, id, [ruleAt('rcpt')], T);
-        expect(await announced()).toBe(true);
-        await faults.spend(id, 'rcpt', SENDER, T);
-        expect(await announced()).toBe(false);
-        await faults.set(owner, id, [ruleAt('rcpt')], T);
-        await faults.set(owner, id, [], T);
-        expect(await announced()).toBe(false);
-      },
-    );
-
     it('are counted exactly by many senders at once, of two processes', async () => {
       const { on, store, owner, inbox } = await given.place('server');
       const stores = [store, await on.openAnother()];

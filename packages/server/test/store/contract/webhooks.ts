@@ -62,15 +62,6 @@ export function describeWebhooks(given: Given): void {
     new Set(log.map(({ state, reason }) => `${state}: ${reason}`));
 
   describe('webhooks', () => {
-    it('keep their description exactly, from the start and when it is changed', async () => {
-      const { store, owner, webhook } = await start();
-      const description = '"quoted\\" \t\n, NUL \0, lone \ud800';
-      const { id } = await store.webhooks.create(owner, webhookAt({ description }), 9);
-      await store.webhooks.update(owner, webhook, { description }, T);
-      for (const one of [id, webhook])
-        expect(await store.webhooks.find(owner, one, T)).toMatchObject({ description });
-    });
-
     it('are counted while their deliveries wait or are attempted, with the inboxes that live', async () => {
       const { store, inbox, mail, claim, record } = await start();
       const none = { liveInboxes: 1, pendingDeliveries: 0, firstDueAt: null };
