@@ -97,7 +97,7 @@ async function openTarget(url: string, tables: readonly Table[]): Promise<Client
   }
 }
 
-/** Encodes a value for hashing, unambiguously: type, length, content. */
+/** Encodes a value for hashing, so that different values never have the same encoding. */
 function encode(value: Value): (string | Uint8Array)[] {
   if (value === null) return ['n'];
   if (typeof value === 'number') return [`i${value};`];

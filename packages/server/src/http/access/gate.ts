@@ -188,7 +188,6 @@ export function finishResponses(app: App, { admission, held }: RouteContext): vo
   });
 }
 
-/** Counts response bytes that clients have not read yet. */
 class ResponseBudget {
   readonly #byAccount = new Map<string, number>();
   #total = 0;
