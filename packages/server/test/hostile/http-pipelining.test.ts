@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createListener } from '../../src/http/server.ts';
 import { startHttp, type TestHttp } from '../http/start-http.ts';
@@ -78,36 +77,25 @@ describe('pipelined requests', () => {
   });
 
   it('get static responses that were prepared once, compressed as the client accepts', async () => {
-    const plain = await http.api('GET', '/openapi.json', {
-      as: null,
-      headers: { 'accept-encoding': 'identity' },
-    });
-    expect(plain.headers.get('content-encoding')).toBe(null);
+    const ask = (headers: Record<string, string>) => http.api('GET', '/openapi.json', { as: null, headers });
+    const plain = await ask({ 'accept-encoding': 'identity' });
     expect(plain.headers.get('vary')).toMatch(/accept-encoding/i);
-    const { socket, text } = client();
-    socket.write(get('/openapi.json', 'Accept-Encoding: gzip\r\nConnection: close\r\n'));
-    await new Promise((resolve) => socket.once('end', resolve));
-    const [head = '', body = ''] = text().split(/\r\n\r\n([\s\S]*)/);
-    expect(head.toLowerCase()).toContain('content-encoding: gzip');
-    expect(JSON.parse(gunzipSync(Buffer.from(body, 'latin1')).toString())).toEqual(plain.body);
-    expect(body.length).toBeLessThan(plain.bytes.length / 4);
-    const tag = plain.headers.get('etag') ?? '';
-    const again = await http.api('GET', '/openapi.json', {
-      as: null,
-      headers: { 'if-none-match': tag, 'accept-encoding': 'identity' },
-    });
-    expect([tag === '', again.status, again.bytes.length]).toEqual([false, 304, 0]);
     for (const [accept, encoding] of [
+      ['identity', null],
       ['gzip;q=0, br', null],
+      ['gzip', 'gzip'],
       ['*', 'gzip'],
       ['br;q=1, gzip;q=0.5', 'gzip'],
     ] as const) {
-      const { socket, text } = client();
-      socket.write(get('/openapi.json', `Accept-Encoding: ${accept}\r\nConnection: close\r\n`));
-      await new Promise((resolve) => socket.once('end', resolve));
-      const found = /\r\ncontent-encoding: (\w+)/i.exec(text())?.[1] ?? null;
-      expect([accept, found]).toEqual([accept, encoding]);
+      const answer = await fetch(`${http.url}/openapi.json`, { headers: { 'accept-encoding': accept } });
+      expect([accept, answer.headers.get('content-encoding')]).toEqual([accept, encoding]);
+      expect(await answer.json()).toEqual(plain.body);
+      const most = plain.bytes.length / (encoding ? 4 : 1);
+      expect(Number(answer.headers.get('content-length'))).toBeLessThanOrEqual(most);
     }
+    const tag = plain.headers.get('etag') ?? '';
+    const again = await ask({ 'if-none-match': tag, 'accept-encoding': 'identity' });
+    expect([tag === '', again.status, again.bytes.length]).toEqual([false, 304, 0]);
   });
 });
 

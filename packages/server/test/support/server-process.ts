@@ -45,6 +45,8 @@ export interface ServerOptions {
   nodeArgs?: string[];
   /** Additional settings. */
   env?: Record<string, string>;
+  /** A file descriptor for standard output. Default: a pipe. */
+  stdout?: number;
 }
 
 /** Spawns the process without waiting until it is ready. */
@@ -63,7 +65,7 @@ export function spawnServer(options: ServerOptions): ChildProcess {
       MAYFLY_LOG_LEVEL: 'error',
       ...env,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', options.stdout ?? 'pipe', 'pipe'],
   });
 }
 

@@ -96,10 +96,6 @@ describe.skipIf(!isRoot)('the image of deploy/Dockerfile (skipped: needs root)',
     return [list, JSON.parse(list)];
   });
 
-  it('serves, or is like Mailpit', () => {
-    expect(commands.map(([, words]) => words)).toEqual([['dev', '--like', 'mailpit'], ['serve']]);
-  });
-
   it.each(commands)(
     'with %s starts as a user without rights, is healthy, writes only its data, and ends on SIGTERM',
     async (_, words) => {

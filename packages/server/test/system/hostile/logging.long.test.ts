@@ -1,13 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { useFolderOfTest } from '../../support/folder.ts';
+import { spawnServer, startServer } from '../../support/server-process.ts';
 import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 
-const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
 /** More lines than a pipe and the queue of the server can hold. */
 const REQUESTS = 4_000;
 const AT_ONCE = 50;
@@ -22,17 +21,10 @@ describe('a log whose output takes nothing more', () => {
   };
   afterEach(() => end());
 
-  const start = (stdout: number | 'pipe'): ChildProcess =>
-    spawn(process.execPath, [MAIN, 'serve'], {
-      env: {
-        PATH: process.env.PATH,
-        MAYFLY_HTTP_PORT: '0',
-        MAYFLY_SMTP_PORT: '0',
-        MAYFLY_DATA_DIR: join(folder(), 'data'),
-        MAYFLY_METRICS: 'on',
-      },
-      stdio: ['ignore', stdout, 'inherit'],
-    });
+  const options = () => ({
+    dataDir: join(folder(), 'data'),
+    env: { MAYFLY_METRICS: 'on', MAYFLY_LOG_LEVEL: 'info' },
+  });
   const urlIn = (text: string): string | undefined => /"url":"(http:[^"]+)"/.exec(text)?.[1];
   const requestMany = async (url: string): Promise<void> => {
     for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
@@ -57,14 +49,9 @@ describe('a log whose output takes nothing more', () => {
   };
 
   it('as a pipe that nobody reads, stops neither requests nor SIGTERM; lines are dropped and counted', async () => {
-    child = start('pipe');
-    let greeting = '';
-    for await (const piece of child.stdout?.iterator({ destroyOnReturn: false }) ?? []) {
-      greeting += String(piece);
-      if (urlIn(greeting) !== undefined) break;
-    }
+    const { process, url } = await startServer(options());
+    child = process;
     child.stdout?.pause();
-    const url = urlIn(greeting) ?? '';
     await requestMany(url);
     await expect.poll(() => droppedLines(url)).toBeGreaterThan(0);
     expect(await stop()).toBe(0);
@@ -76,7 +63,7 @@ describe('a log whose output takes nothing more', () => {
     try {
       const file = join(mounted, 'mayfly.log');
       const descriptor = openSync(file, 'a');
-      child = start(descriptor);
+      child = spawnServer({ ...options(), stdout: descriptor });
       closeSync(descriptor);
       await expect.poll(() => urlIn(readFileSync(file, 'utf8'))).toBeDefined();
       const url = urlIn(readFileSync(file, 'utf8')) ?? '';
