@@ -5,7 +5,8 @@ import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { OPENAPI_FILE } from '../../src/http/routes/reference.ts';
-import { httpOfTest, startHttp, type TestInbox, useHttp } from './start-http.ts';
+import { everyOperation } from './openapi/operations.ts';
+import { startHttp, type TestInbox, useHttp } from './start-http.ts';
 
 describe('the HTTP listener', () => {
   const http = useHttp();
@@ -20,6 +21,9 @@ describe('the HTTP listener', () => {
     socket.write(bytes);
     return text(socket);
   };
+
+  const ask = (line: string, headers = '', body = ''): Promise<string> =>
+    exchange(`${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n${body}`);
 
   it.each([
     ['GET', '//v1/inboxes', 404, 'not_found'],
@@ -40,36 +44,25 @@ describe('the HTTP listener', () => {
   });
 
   it('answers every operation that is sent a Content-Type and no body', async () => {
-    const own = await httpOfTest();
-    const headers = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${own.keys.own}\r\n`;
-    const unanswered: string[] = [];
-    const { paths } = JSON.parse(readFileSync(OPENAPI_FILE, 'utf8')) as { paths: Record<string, object> };
-    for (const [path, methods] of Object.entries(paths)) {
-      for (const method of Object.keys(methods).map((name) => name.toUpperCase())) {
-        if (path.endsWith('/events')) continue;
-        const target = path.replaceAll(/\{\w+\}/g, 'x');
-        const socket = connect(own.port, '127.0.0.1');
-        socket.write(`${method} ${target} HTTP/1.1\r\n${headers}Content-Type: application/json\r\n\r\n`);
-        socket.setTimeout(10_000, () => socket.destroy());
-        const [line = ''] = (await text(socket).catch(() => '')).split('\r\n');
-        if (!/^HTTP\/1\.1 [234]\d\d /.test(line)) unanswered.push(`${method} ${path}: ${line}`);
-      }
-    }
-    expect(unanswered).toEqual([]);
+    const { keys } = await http.newAccounts();
+    const headers = `Authorization: Bearer ${keys.own}\r\nContent-Type: application/json\r\n`;
+    const answers = everyOperation().operations.map(async ({ id, method, path }) => {
+      const line = `${method} ${path.replaceAll(/\{\w+\}/g, 'x')}`;
+      return [id, path.endsWith('/events') ? 'a stream' : await ask(line, headers)];
+    });
+    for (const [id, answer] of await Promise.all(answers))
+      expect([id, answer]).toEqual([id, expect.stringMatching(/^HTTP\/1\.1 [234]\d\d |^a stream$/)]);
   });
 
   it('answers every method that HTTP has: 405 with Allow where the path is known, 404 where it is not', async () => {
-    const unknown = METHODS.filter(
-      (method) => !['CONNECT', 'DELETE', 'GET', 'HEAD', 'POST'].includes(method),
-    );
-    for (const method of unknown) {
+    const others = METHODS.filter((one) => !['CONNECT', 'DELETE', 'GET', 'HEAD', 'POST'].includes(one));
+    for (const method of others) {
       for (const body of ['', 'Content-Type: text/x\r\nContent-Length: 1\r\n']) {
-        const ask = (path: string) =>
-          exchange(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${body}\r\n${body && 'x'}`);
-        const known = await ask('/v1/inboxes');
+        const known = await ask(`${method} /v1/inboxes`, body, body && 'x');
         expect([method, known]).toEqual([method, expect.stringMatching(/^HTTP\/1\.1 405 /)]);
         expect(known).toMatch(/\r\nallow: DELETE, GET, HEAD, POST\r\n/i);
-        expect([method, await ask('/nothing')]).toEqual([method, expect.stringMatching(/^HTTP\/1\.1 404 /)]);
+        const unknown = await ask(`${method} /nothing`, body, body && 'x');
+        expect([method, unknown]).toEqual([method, expect.stringMatching(/^HTTP\/1\.1 404 /)]);
       }
     }
     expect(await exchange('CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n')).toMatch(
@@ -78,10 +71,7 @@ describe('the HTTP listener', () => {
   });
 
   it('lists the methods of the path itself, also where it could be an id in another one', async () => {
-    const answer = await exchange(
-      'OPTIONS /v1/inboxes/import HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
-    );
-    expect(answer).toMatch(/^HTTP\/1\.1 405 [\s\S]*\r\nallow: POST\r\n/i);
+    expect(await ask('OPTIONS /v1/inboxes/import')).toMatch(/^HTTP\/1\.1 405 [\s\S]*\r\nallow: POST\r\n/i);
   });
 
   it.each([
@@ -135,8 +125,8 @@ describe('the HTTP listener', () => {
       `/v1/inboxes/${inbox.id};${other.id}/messages`,
     ];
     for (const path of sneaky) {
-      const target = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${inbox.token}\r\n\r\n`;
-      expect([path, await exchange(target)]).toEqual([path, expect.stringMatching(/^HTTP\/1\.1 404 /)]);
+      const answer = await ask(`GET ${path}`, `Authorization: Bearer ${inbox.token}\r\n`);
+      expect([path, answer]).toEqual([path, expect.stringMatching(/^HTTP\/1\.1 404 /)]);
     }
   });
 

@@ -1,8 +1,8 @@
-import { createTransport } from 'nodemailer';
 import { describe, expect, test } from 'vitest';
 import { DEV_DEFAULTS } from '../../src/config/settings.ts';
-import { playSmtp } from '../support/smtp-script.ts';
+import { plainResponse, playSmtp, type Step } from '../support/smtp-script.ts';
 import { type TestApp, useApp } from '../support/start-app.ts';
+import { withSender } from './start-smtp.ts';
 
 type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
 const DEV = { ...DEV_DEFAULTS, MAYFLY_METRICS_PORT: '0', MAYFLY_LOG_LEVEL: 'silent' };
@@ -13,7 +13,7 @@ describe.each([
   ['serve', {}],
 ] as const)('the settings of mayfly %s without any of the user', (command, env) => {
   const app = useApp(env);
-  const play = (steps: Parameters<typeof playSmtp>[1]) => playSmtp(app.smtp.port, ['→ 220', ...steps]);
+  const play = (steps: Step[]) => playSmtp(app.smtp.port, steps);
 
   const rawOf = async (inbox: Inbox): Promise<string> => {
     const path = `/v1/inboxes/${inbox.id}/messages`;
@@ -25,41 +25,29 @@ describe.each([
 
   test('accept a mail from nodemailer with its default options', async () => {
     const inbox = await app.createInbox();
-    const transport = createTransport({ host: '127.0.0.1', port: app.smtp.port });
     const mail = { from: 'a@shop.example', to: inbox.address, subject: 'Default options', text: 'Hello' };
-    expect((await transport.sendMail(mail)).response).toMatch(/^250 2\.0\.0 /);
-    transport.close();
+    expect(await app.send(mail)).toMatch(/^250 2\.0\.0 /);
     expect(await rawOf(inbox)).toContain('Subject: Default options\r\n');
   });
 
   test(`have ${command === 'dev' ? 'a' : 'no'} sink for mail that no inbox takes`, async () => {
     const reply = command === 'dev' ? '250 2.1.5' : '550 5.1.1';
-    const mail = ['EHLO c → 250', 'MAIL FROM:<a@shop.example> → 250'];
-    await play([...mail, `RCPT TO:<customer@example.com> → ${reply}`]);
+    await play([...withSender, `RCPT TO:<customer@example.com> → ${reply}`]);
   });
 
   test(`offer no STARTTLS, and ${command === 'dev' ? 'accept' : 'reject'} credentials of no inbox`, async () => {
+    const reply = command === 'dev' ? '235 2.7.0' : '535 5.7.8';
     await play([
-      { send: 'EHLO c', expect: /^(?!.*STARTTLS)250-.*^250-AUTH PLAIN LOGIN$/ms },
-      {
-        send: `AUTH PLAIN ${Buffer.from('\0app\0password').toString('base64')}`,
-        expect: command === 'dev' ? '235 2.7.0' : '535 5.7.8',
-      },
+      ...['→ 220', { send: 'EHLO c', expect: /^(?!.*STARTTLS)250-.*^250-AUTH PLAIN LOGIN$/ms }],
+      `AUTH PLAIN ${plainResponse('app', 'password')} → ${reply}`,
     ]);
   });
 
   test(`${command === 'dev' ? 'store' : 'reject'} a message with bare line feeds`, async () => {
     const inbox = await app.createInbox();
-    await play([
-      'EHLO c → 250',
-      'MAIL FROM:<a@shop.example> → 250',
-      `RCPT TO:<${inbox.address}> → 250`,
-      'DATA → 354',
-      {
-        send: Buffer.from('Subject: LF\n\nfirst\n.\nlast\n\r\n.\r\n'),
-        expect: command === 'dev' ? '250 2.0.0' : '550 5.6.11',
-      },
-    ]);
+    const reply = command === 'dev' ? '250 2.0.0' : '550 5.6.11';
+    const text = `Subject: LF\n\nfirst\n.\nlast\n\r\n. → ${reply}`;
+    await play([...withSender, `RCPT TO:<${inbox.address}> → 250`, 'DATA → 354', text]);
     if (command === 'dev')
       expect(await rawOf(inbox)).toMatch(/Subject: LF\r\n\r\nfirst\r\n\.\r\nlast\r\n\r\n$/);
   });
