@@ -156,17 +156,14 @@ describe('GET /v1/messages', () => {
     expect((await http.api('HEAD', '/v1/messages')).headers.get('etag')).toBe(tag);
   });
 
-  it.each([
-    ['q=', 'q'],
-    ['q=%20%09', 'q'],
-    [`q=${'x'.repeat(501)}`, 'q'],
-    [`q=${Array.from({ length: 21 }, (_, n) => `w${n}`).join('+')}`, 'q'],
-    ['q=a&q=b', 'q'],
-  ])('refuses %s', async (query, path) => {
-    const { status, body } = await get(query);
-    expect([status, body.code]).toEqual([400, 'invalid_request']);
-    expect(body.errors).toMatchObject([{ path }]);
-  });
+  it.each(['%20%09', Array.from({ length: 21 }, (_, n) => `w${n}`).join('+')])(
+    'refuses q=%s',
+    async (words) => {
+      const { status, body } = await get(`q=${words}`);
+      expect([status, body.code]).toEqual([400, 'invalid_request']);
+      expect(body.errors).toMatchObject([{ path: 'q' }]);
+    },
+  );
 
   describe('with wait', () => {
     it('answers as soon as a message comes to any inbox, also to one that is created meanwhile', async () => {
