@@ -1,28 +1,26 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
 import type { Answer, Body } from '../support/api-client.ts';
+import { useFolder } from '../support/folder.ts';
 import { RECORDING, zipOf } from '../support/recording-archive.ts';
 import { playSmtp } from '../support/smtp-script.ts';
 import { appOfTest, ON_POSTGRES, startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 let app: TestApp;
 /** For uploads of this file alone: others may be killed in the middle of theirs. */
-const uploads = mkdtempSync(join(tmpdir(), 'mayfly-recordings-'));
+const uploads = useFolder();
 
 beforeAll(async () => {
   app = await startApp({ MAYFLY_SIGNUP_PLAN: 'free' });
-  vi.stubEnv('TMPDIR', uploads);
+  vi.stubEnv('TMPDIR', uploads());
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
   await app.stop();
-  rmSync(uploads, { recursive: true });
 });
 
 async function filesOf(archive: Uint8Array): Promise<Map<string, Buffer>> {
@@ -320,7 +318,7 @@ describe('what is not a recording', () => {
   });
 
   it('leaves no file behind', async () => {
-    const left = () => readdirSync(uploads).filter((name) => name.startsWith('mayfly-upload-'));
+    const left = () => readdirSync(uploads()).filter((name) => name.startsWith('mayfly-upload-'));
     await expect.poll(left).toEqual([]);
   });
 

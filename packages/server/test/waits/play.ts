@@ -63,11 +63,7 @@ export class Stage {
   async play(situation: Situation): Promise<Outcome> {
     await this.clock.leap(BETWEEN);
     const play = new Play(this.app, this.clock, this.#foreignKey);
-    try {
-      return await play.run(situation);
-    } finally {
-      play.close();
-    }
+    return play.run(situation).finally(() => play.close());
   }
 }
 

@@ -1,42 +1,45 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createResolve } from '../../../src/webhooks/outbound/resolve.ts';
-import { type NameServer, startNameServer } from '../../support/name-server.ts';
+import { type NameServer, startNameServer, type Zone } from '../../support/name-server.ts';
 
 describe('the look-up of a name', () => {
   let dns: NameServer | undefined;
   afterEach(() => dns?.close());
+  /** Look-ups at a name server that has this zone. */
+  const resolveIn = async (zone: Zone, options: Parameters<typeof createResolve>[0] = {}) => {
+    dns = await startNameServer(zone);
+    return createResolve({ servers: [dns.address], ...options });
+  };
 
   it('finds all addresses of both families', async () => {
-    dns = await startNameServer({
+    const resolve = await resolveIn({
       'hook.test': { A: ['1.1.1.1', '1.0.0.1'], AAAA: ['2606:4700:4700::1111'] },
     });
-    const found = await createResolve({ servers: [dns.address] })('hook.test');
+    const found = await resolve('hook.test');
     expect(found.toSorted()).toEqual(['1.0.0.1', '1.1.1.1', '2606:4700:4700::1111']);
   });
 
   it('takes a bounded number of them', async () => {
-    dns = await startNameServer({ 'hook.test': { A: Array.from({ length: 25 }, (_, i) => `1.1.1.${i}`) } });
-    expect(await createResolve({ servers: [dns.address] })('hook.test')).toHaveLength(16);
+    const A = Array.from({ length: 25 }, (_, i) => `1.1.1.${i}`);
+    expect(await (await resolveIn({ 'hook.test': { A } }))('hook.test')).toHaveLength(16);
   });
 
   it('is content with one family when the other fails', async () => {
-    dns = await startNameServer({ 'hook.test': { A: ['1.1.1.1'], AAAA: 'servfail' } });
-    expect(await createResolve({ servers: [dns.address] })('hook.test')).toEqual(['1.1.1.1']);
+    const resolve = await resolveIn({ 'hook.test': { A: ['1.1.1.1'], AAAA: 'servfail' } });
+    expect(await resolve('hook.test')).toEqual(['1.1.1.1']);
   });
 
   it('knows localhost and names below it without asking (RFC 6761)', async () => {
-    dns = await startNameServer({ '*': { A: ['1.1.1.1'] } });
-    const resolve = createResolve({ servers: [dns.address] });
+    const resolve = await resolveIn({ '*': { A: ['1.1.1.1'] } });
     for (const name of ['localhost', 'LOCALHOST.', 'app.localhost']) {
       expect(await resolve(name)).toEqual(['127.0.0.1', '::1']);
     }
     expect(await resolve('notlocalhost')).toContain('1.1.1.1');
-    expect(dns.questions.filter((question) => !question.includes('notlocalhost'))).toEqual([]);
+    expect(dns?.questions.filter((question) => !question.includes('notlocalhost'))).toEqual([]);
   });
 
   it('ends when name servers are silent', async () => {
-    dns = await startNameServer({ 'hook.test': 'silent' });
-    const resolve = createResolve({ servers: [dns.address], timeoutMs: 50 });
+    const resolve = await resolveIn({ 'hook.test': 'silent' }, { timeoutMs: 50 });
     await expect(resolve('hook.test')).rejects.toMatchObject({ code: 'ETIMEOUT' });
   });
 
