@@ -35,6 +35,21 @@ describe('reading a message from a stream', () => {
     stream.destroy();
   });
 
+  it('waits for the budget without reading on, and goes on when others have released theirs', async () => {
+    const budget = twoMessages();
+    const whole = () => Readable.from([Buffer.alloc(LIMIT)], { objectMode: false });
+    const [first, second] = [await read(whole(), budget), await read(whole(), budget)];
+    const waiting = read(whole(), budget);
+    await turns(5);
+    expect(budget.held).toBe(2 * LIMIT);
+    second.release();
+    const third = await waiting;
+    expect(third).toHaveLength(LIMIT);
+    first.release();
+    third.release();
+    expect(budget.held).toBe(0);
+  });
+
   it.each(['while it is read', 'while it waits for the budget'])(
     'frees what it holds when its sender leaves %s',
     async (when) => {

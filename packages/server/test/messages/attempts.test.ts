@@ -1,26 +1,14 @@
 import { expect, it } from 'vitest';
+import { sendTo } from '../support/mail/smtp-mail.ts';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
-import { smtpClient } from '../support/smtp-script.ts';
 import type { TestApp } from '../support/start-app.ts';
 
 describeOnEngines('the timeline of a mail that its sender had to repeat', (engine) => {
   const { first, last } = useServers(engine);
 
-  /** One session. @returns the last reply; '' when the server closed the connection */
-  async function attempt(app: TestApp, to: string, mailFrom: string, subject = 'Code'): Promise<string> {
-    const client = await smtpClient(app.smtp.port);
-    try {
-      let reply = await client.reply();
-      for (const command of ['EHLO app', `MAIL FROM:<${mailFrom}>`, `RCPT TO:<${to}>`, 'DATA']) {
-        reply = await client.say(command);
-        if (!/^[23]/.test(reply)) return reply;
-      }
-      await client.send(`From: ${mailFrom}\r\nSubject: ${subject}\r\n\r\nx\r\n.\r\n`);
-      return await client.reply();
-    } finally {
-      client.close();
-    }
-  }
+  /** @returns the last reply; '' when the server closed the connection */
+  const attempt = (app: TestApp, to: string, mailFrom: string, subject = 'Code'): Promise<string> =>
+    sendTo(app.smtp.port, to, `From: ${mailFrom}\nSubject: ${subject}\n\nx`, mailFrom);
   /** Of the newest message. */
   async function eventsOf(app: TestApp, inboxId: string) {
     const { messages } = (await app.api('GET', `/v1/inboxes/${inboxId}/messages`)).body;

@@ -263,17 +263,15 @@ describe('turns between senders', () => {
   });
 });
 
-describe('closing', () => {
-  it('resolves waiting and later jobs with a parseError, and can be called twice', async () => {
-    const parsing = start();
-    const waiting = parsing.parse(mail(['Subject: waiting']));
-    await parsing.close();
-    await parsing.close();
-    expect(await read(await waiting)).toMatchObject({
-      summary: { subject: 'waiting' },
-      parseError: expect.stringMatching(/stopped/),
-    });
-    expect((await read(await parsing.parse(mail(['Subject: late'])))).summary.subject).toBe('late');
-    expect(parsing.threads).toBe(0);
+it('closing resolves waiting and later jobs with a parseError, and can be called twice', async () => {
+  const parsing = start();
+  const waiting = parsing.parse(mail(['Subject: waiting']));
+  await parsing.close();
+  await parsing.close();
+  expect(await read(await waiting)).toMatchObject({
+    summary: { subject: 'waiting' },
+    parseError: expect.stringMatching(/stopped/),
   });
+  expect((await read(await parsing.parse(mail(['Subject: late'])))).summary.subject).toBe('late');
+  expect(parsing.threads).toBe(0);
 });

@@ -146,17 +146,15 @@ describe('an account on the free plan', () => {
   });
 });
 
-describe('an account without limits', () => {
-  it('is told so, and is counted all the same', async () => {
-    const http = await httpOfTest();
-    const { headers } = await http.api('GET', '/v1/inboxes');
-    expect(headers.get('x-quota-limit')).toBe('unlimited');
-    expect(headers.get('x-quota-remaining')).toBe('unlimited');
-    expect(headers.get('ratelimit')).toBeNull();
-    const { body } = await http.api('GET', '/v1/usage');
-    expect(body).toMatchObject({ plan: 'unlimited', used: 1, remaining: null, thresholds: [] });
-    expect(body.days[0].requests).toBe(1);
-    const open = await http.api('GET', '/healthz', { as: null });
-    expect(open.headers.get('x-quota-limit')).toBeNull();
-  });
+it('an account without limits is told so, and is counted all the same', async () => {
+  const http = await httpOfTest();
+  const { headers } = await http.api('GET', '/v1/inboxes');
+  expect(headers.get('x-quota-limit')).toBe('unlimited');
+  expect(headers.get('x-quota-remaining')).toBe('unlimited');
+  expect(headers.get('ratelimit')).toBeNull();
+  const { body } = await http.api('GET', '/v1/usage');
+  expect(body).toMatchObject({ plan: 'unlimited', used: 1, remaining: null, thresholds: [] });
+  expect(body.days[0].requests).toBe(1);
+  const open = await http.api('GET', '/healthz', { as: null });
+  expect(open.headers.get('x-quota-limit')).toBeNull();
 });

@@ -75,14 +75,12 @@ describe('a Retry-After header', () => {
   });
 });
 
-describe('an endpoint that only fails', () => {
-  it.each([
-    ['disabled after five days of failures', NOW - 5 * DAY, MIN_FAILED_ATTEMPTS, true],
-    ['kept for a moment less', NOW - 5 * DAY + 1, MIN_FAILED_ATTEMPTS, false],
-    ['kept when it has hardly been tried', NOW - 30 * DAY, MIN_FAILED_ATTEMPTS - 1, false],
-    ['kept when nothing has failed since the last success', null, 0, false],
-  ])('is %s', (_what, failingSince, failedAttempts, isDisabled) => {
-    expect(hasOnlyFailed({ failingSince, failedAttempts }, NOW)).toBe(isDisabled);
-    expect(MIN_FAILED_ATTEMPTS).toBeGreaterThan(MAX_ATTEMPTS);
-  });
+it.each([
+  ['disabled after five days of failures', NOW - 5 * DAY, MIN_FAILED_ATTEMPTS, true],
+  ['kept for a moment less', NOW - 5 * DAY + 1, MIN_FAILED_ATTEMPTS, false],
+  ['kept when it has hardly been tried', NOW - 30 * DAY, MIN_FAILED_ATTEMPTS - 1, false],
+  ['kept when nothing has failed since the last success', null, 0, false],
+])('an endpoint that only fails is %s', (_what, failingSince, failedAttempts, isDisabled) => {
+  expect(hasOnlyFailed({ failingSince, failedAttempts }, NOW)).toBe(isDisabled);
+  expect(MIN_FAILED_ATTEMPTS).toBeGreaterThan(MAX_ATTEMPTS);
 });

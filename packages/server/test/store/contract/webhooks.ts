@@ -61,20 +61,18 @@ export function describeWebhooks(given: Given): void {
   const reasons = (log: { state: string; reason: string | null }[]) =>
     new Set(log.map(({ state, reason }) => `${state}: ${reason}`));
 
-  describe('webhooks', () => {
-    it('are counted while their deliveries wait or are attempted, with the inboxes that live', async () => {
-      const { store, inbox, mail, claim, record } = await start();
-      const none = { liveInboxes: 1, pendingDeliveries: 0, firstDueAt: null };
-      const measure = (now = T + 20) => store.upkeep.measure(now);
-      expect(await measure()).toEqual(none);
-      await mail(T + 10);
-      expect(await measure()).toMatchObject({ pendingDeliveries: 1, firstDueAt: T + 10 });
-      const claimed = await claim(T + 20);
-      expect(await measure()).toMatchObject({ pendingDeliveries: 1, firstDueAt: null });
-      await record(claimed, {}, T + 20);
-      expect(await measure()).toEqual(none);
-      expect(await measure(inbox.expiresAt)).toEqual({ ...none, liveInboxes: 0 });
-    });
+  it('webhooks are counted while their deliveries wait or are attempted, with the inboxes that live', async () => {
+    const { store, inbox, mail, claim, record } = await start();
+    const none = { liveInboxes: 1, pendingDeliveries: 0, firstDueAt: null };
+    const measure = (now = T + 20) => store.upkeep.measure(now);
+    expect(await measure()).toEqual(none);
+    await mail(T + 10);
+    expect(await measure()).toMatchObject({ pendingDeliveries: 1, firstDueAt: T + 10 });
+    const claimed = await claim(T + 20);
+    expect(await measure()).toMatchObject({ pendingDeliveries: 1, firstDueAt: null });
+    await record(claimed, {}, T + 20);
+    expect(await measure()).toEqual(none);
+    expect(await measure(inbox.expiresAt)).toEqual({ ...none, liveInboxes: 0 });
   });
 
   describe('deliveries', () => {

@@ -86,14 +86,12 @@ describe.skipIf(!IS_THERE)('a transaction on PostgreSQL', () => {
   });
 });
 
-describe('a PostgreSQL of version 14', () => {
-  it('is refused, with the version that is needed', async () => {
-    const settings = { version: 140_012, fsync: 'on', commit: 'on', standbys: '' };
-    const client = { query: async () => ({ rows: [settings] }) } as unknown as Client;
-    await expect(requireDurable(client)).rejects.toThrow(
-      'PostgreSQL is older than version 15. Use PostgreSQL 15 or newer.',
-    );
-  });
+it('a PostgreSQL of version 14 is refused, with the version that is needed', async () => {
+  const settings = { version: 140_012, fsync: 'on', commit: 'on', standbys: '' };
+  const client = { query: async () => ({ rows: [settings] }) } as unknown as Client;
+  await expect(requireDurable(client)).rejects.toThrow(
+    'PostgreSQL is older than version 15. Use PostgreSQL 15 or newer.',
+  );
 });
 
 describe.skipIf(!IS_THERE || !MAY_MOUNT)('a PostgreSQL whose disk is full', () => {

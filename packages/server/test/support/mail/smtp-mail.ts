@@ -18,12 +18,13 @@ export async function sendMail(
   port: number,
   recipients: string[],
   text = 'Subject: hello\r\n\r\nhello',
+  mailFrom = 'app@example.org',
 ): Promise<Sent> {
   const client = await smtpClient(port);
   try {
     await client.reply();
     await client.say('EHLO app.example.org');
-    await client.say('MAIL FROM:<app@example.org>');
+    await client.say(`MAIL FROM:<${mailFrom}>`);
     const replies: string[] = [];
     for (const recipient of recipients) replies.push(await client.say(`RCPT TO:<${recipient}>`));
     if (!replies.some((reply) => reply.startsWith('250'))) return { replies, end: null };
@@ -35,8 +36,13 @@ export async function sendMail(
 }
 
 /** Sends one mail to one address. @returns the reply to the end of DATA, or to RCPT if that was rejected */
-export async function sendTo(port: number, address: string, text?: string): Promise<string> {
-  const { replies, end } = await sendMail(port, [address], text);
+export async function sendTo(
+  port: number,
+  address: string,
+  text?: string,
+  mailFrom?: string,
+): Promise<string> {
+  const { replies, end } = await sendMail(port, [address], text, mailFrom);
   return end ?? replies.join();
 }
 
