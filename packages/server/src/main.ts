@@ -79,15 +79,13 @@ function writeToStandardOutput(): WriteLog {
   return (text, done) => void stdout.write(text, done);
 }
 
-const LAST_LINES_MS = 500;
-
 /** Waits for the output, but exits after a time limit: a pending write would keep the process running. */
 async function endOutput(output: LogOutput): Promise<void> {
   let isWritten = false;
   const written = output.flushed().then(() => {
     isWritten = true;
   });
-  await endOf(written, LAST_LINES_MS, systemClock);
+  await endOf(written, 500, systemClock);
   if (!isWritten || process.stdout.writableLength > 0) process.exit();
 }
 

@@ -2,16 +2,13 @@ import { accounts, domains, keys } from './accounts/sql.ts';
 import { CACHE_TTL_MS, type Clock } from './clock.ts';
 import { sessions } from './console/sql.ts';
 import { mayDependOnItem } from './database/failures.ts';
-import type { Hint } from './database/postgres/change-signal.ts';
 import { type Calls, callRead, type Operation } from './database/sql.ts';
 import { AppError } from './errors.ts';
 import { faults } from './faults/sql.ts';
-import type { CreatedInbox } from './inboxes/records.ts';
 import { addresses } from './inboxes/sql/addresses.ts';
 import { changing } from './inboxes/sql/changing.ts';
 import { finding } from './inboxes/sql/finding.ts';
 import { batched, createMailBatcher } from './messages/batcher.ts';
-import type { Placed } from './messages/records.ts';
 import { addBatch } from './messages/sql/adding.ts';
 import { ending } from './messages/sql/ending.ts';
 import { imports } from './messages/sql/imports.ts';
@@ -182,38 +179,4 @@ export function createSharing(
     result.catch(() => results.delete(key));
     return result;
   };
-}
-
-export function hintsAfter(method: string, args: readonly unknown[], result: unknown): Hint[] {
-  switch (method) {
-    case 'messages.addBatch':
-      return (result as Placed[][]).flat().flatMap((placed) => {
-        if (!('messageId' in placed)) return [];
-        const { accountId, inboxId } = placed;
-        return [{ kind: 'message', accountId, inboxId }];
-      });
-    case 'readings.keep':
-    case 'readings.keepChecked':
-      return result === 0 ? [] : [{ kind: 'deliveries' }];
-    case 'inboxes.create': {
-      const { accountId, id: inboxId, messageCount } = (result as CreatedInbox).inbox;
-      return messageCount === 0 ? [] : [{ kind: 'message', accountId, inboxId }, { kind: 'deliveries' }];
-    }
-    case 'inboxes.setExpiry':
-    case 'inboxes.delete':
-      return [{ kind: 'inbox', inboxId: String(args[1]) }];
-    case 'messages.mark':
-    case 'messages.delete':
-    case 'messages.deleteAll':
-      return [{ kind: 'inbox', inboxId: String(args[0]) }];
-    case 'deliveries.addTest':
-    case 'deliveries.replay':
-    case 'deliveries.replaySome':
-      return [{ kind: 'deliveries' }];
-    case 'inboxes.deleteByLabels':
-    case 'accounts.delete':
-      return [{ kind: 'all' }];
-    default:
-      return [];
-  }
 }

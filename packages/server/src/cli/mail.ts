@@ -9,7 +9,6 @@ import { ArgumentError, type Edge } from './arguments.ts';
 
 /** The longest line of a message, without CRLF (RFC 5322 section 2.1.1). */
 const MAX_LINE = 998;
-const TIMEOUT_MS = 15_000;
 
 /** A command that the server rejected. The message of the error is the server's reply. */
 export class SmtpRejection extends Error {
@@ -113,7 +112,7 @@ function requireReply(start: string, reply: string): void {
 
 /** @returns the last reply, '' if all recipients are rejected @throws SmtpRejection for commands other than RCPT */
 export async function deliver(server: HostPort, envelope: Envelope) {
-  const { socket, next, say } = openDialog(server, TIMEOUT_MS);
+  const { socket, next, say } = openDialog(server, 15_000);
   const rejected: SmtpRejection[] = [];
   let reply = '';
   try {

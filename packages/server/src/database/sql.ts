@@ -179,6 +179,13 @@ export function parseOr<T>(text: string, otherwise: T): T {
   }
 }
 
+/** A change for which requests or workers of other nodes may wait. */
+export type Hint =
+  | { kind: 'message'; accountId: string; inboxId: string }
+  | { kind: 'inbox'; inboxId: string }
+  | { kind: 'deliveries' }
+  | { kind: 'all' };
+
 export interface Db {
   readonly engine: Engine;
   all<Row extends object>(query: Sql): Promise<Row[]>;
@@ -189,6 +196,8 @@ export interface Tx extends Db {
   run(query: Sql): Promise<number>;
   /** Declares the last statements of a transaction. On PostgreSQL, COMMIT is sent before their results arrive. */
   finish(statements: Promise<unknown>): Promise<unknown>;
+  /** Notifies other nodes after the commit. Has no effect on SQLite, which has no other nodes. */
+  hint(hint: Hint): void;
 }
 
 /** SQLSTATE of statements that follow a failed one in its transaction. */

@@ -1,4 +1,4 @@
-import type { Inbox, InboxWebhook } from '@mayfly/client/contract';
+import type { Inbox } from '@mayfly/client/contract';
 import { DAY_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
 import { quoted } from '../text/nearest.ts';
@@ -50,12 +50,6 @@ export interface IdempotentRequest {
   bodyHash: string;
   /** Random; stored so that a repeated request gets the same read token. */
   nonce: string;
-}
-
-export interface CreatedInbox {
-  inbox: InboxRecord;
-  nonce: string | null;
-  webhook: InboxWebhook | null;
 }
 
 export interface StagedMails {

@@ -46,11 +46,9 @@ export const AREA_CODES = [
 /** Numbers after 555 that are in service, such as directory assistance. They are not given to inboxes. */
 const ASSIGNED: ReadonlySet<string> = new Set(['1212', '4334']);
 
-const LINES = 10_000;
-
 export function newPhoneLocalPart(): string {
   for (;;) {
-    const line = String(randomInt(LINES)).padStart(4, '0');
+    const line = String(randomInt(10_000)).padStart(4, '0');
     if (!ASSIGNED.has(line)) return `1${AREA_CODES[randomInt(AREA_CODES.length)]}555${line}`;
   }
 }

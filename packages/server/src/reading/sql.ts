@@ -240,7 +240,9 @@ async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
   const wanted = readings.filter(({ source }) => there.has(source));
   await addReadings(tx, wanted);
   // Only for sources that the query found: content was added for no other, so others must stay in `unread`.
-  return endUnread(tx, [...there]);
+  const due = await endUnread(tx, [...there]);
+  if (due > 0) tx.hint({ kind: 'deliveries' });
+  return due;
 }
 
 export const readings = {

@@ -29,6 +29,7 @@ async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: 
   await vacateAddresses(tx, live, now);
   await moveWebhookEnds(tx, accountId, ids, now);
   await keepForReports(tx, ids, now);
+  for (const inboxId of ids) tx.hint({ kind: 'inbox', inboxId });
   return ids;
 }
 
@@ -127,6 +128,7 @@ async function removeAccount(tx: Tx, accountId: string): Promise<void> {
     sql`delete from accounts where id = ${accountId} returning seq`,
   );
   if (account) await tx.run(sql`delete from account_orders where account_seq = ${account.seq}`);
+  tx.hint({ kind: 'all' });
 }
 
 /** Rows per transaction. A transaction takes one or two milliseconds, during which other writes wait. */

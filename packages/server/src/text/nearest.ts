@@ -1,7 +1,5 @@
 /** Longer names are not compared: the time of a comparison grows with the square of the length. */
 const MAX_NAME_LENGTH = 64;
-const MAX_ERRORS = 3;
-const MAX_ERROR_SHARE = 0.4;
 const MIN_ABBREVIATION = 3;
 const MAX_QUOTED_LENGTH = 60;
 const MAX_INSPECTED_LENGTH = 1_000;
@@ -59,7 +57,7 @@ function rank(given: string, known: string): number {
   const errors = typos(wrong, right, MAX_NAME_LENGTH);
   const shorter = Math.min(wrong.length, right.length);
   const longer = Math.max(wrong.length, right.length);
-  const isSlip = errors <= Math.min(MAX_ERRORS, longer * MAX_ERROR_SHARE) && errors < shorter;
+  const isSlip = errors <= Math.min(3, longer * 0.4) && errors < shorter;
   if (isSlip) return errors;
   if (wrong.length < MIN_ABBREVIATION) return Number.POSITIVE_INFINITY;
   // The given name is the start of the known name (`ttl` for `ttlMinutes`), or of one of its later words.

@@ -1,6 +1,7 @@
 import type { Client, Pool } from 'pg';
 import type { Clock } from '../../clock.ts';
 import { toError } from '../../errors.ts';
+import type { Hint } from '../sql.ts';
 import { connectAlone } from './connection.ts';
 
 const CHANNEL = 'mayfly';
@@ -11,12 +12,6 @@ const MAX_HINTS = 1_000;
 const CHECK_EVERY_MS = 1_000;
 const RECONNECT_AFTER_MS = 250;
 const ANSWER_TIMEOUT_MS = 3_000;
-
-export type Hint =
-  | { kind: 'message'; accountId: string; inboxId: string }
-  | { kind: 'inbox'; inboxId: string }
-  | { kind: 'deliveries' }
-  | { kind: 'all' };
 
 const EVERYTHING: Hint = { kind: 'all' };
 

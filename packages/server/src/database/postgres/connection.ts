@@ -1,5 +1,5 @@
 import { Client, type ClientConfig, Pool, type PoolClient, types } from 'pg';
-import { compile, type Kit, type Sql, type Tx } from '../sql.ts';
+import { compile, type Hint, type Kit, type Sql, type Tx } from '../sql.ts';
 import { StandbyError } from './errors.ts';
 import { runTransaction } from './transactions.ts';
 
@@ -106,6 +106,7 @@ function nameOf(text: string): string | undefined {
 export class PostgresDb implements Tx {
   readonly engine = 'postgres';
   readonly #client: Pick<PoolClient, 'query'>;
+  readonly hints: Hint[] = [];
   #last: Promise<unknown> = Promise.resolve();
   #hasEnded = false;
 
@@ -115,6 +116,10 @@ export class PostgresDb implements Tx {
 
   async finish(statements: Promise<unknown>): Promise<void> {
     this.#last = statements;
+  }
+
+  hint(hint: Hint): void {
+    this.hints.push(hint);
   }
 
   /** Makes later statements fail. Call it before COMMIT. @returns the statements of `finish`, which may be running */
@@ -143,20 +148,23 @@ export class PostgresDb implements Tx {
   }
 }
 
-export function postgresEngine(pool: Pool): Kit {
+/** @param send called with the hints of a transaction after its commit */
+export function postgresEngine(pool: Pool, send: (hints: readonly Hint[]) => void = () => undefined): Kit {
   return {
     db: new PostgresDb(pool),
-    transaction: (work, of) =>
-      runTransaction(
-        pool,
-        async (client) => {
-          if (of === 'relaxed') await client.query('set local synchronous_commit = off');
-          const tx = new PostgresDb(client);
-          const result = await work(tx);
-          return { result, written: tx.end() };
-        },
-        of === 'pipelined',
-      ),
+    async transaction(work, of) {
+      let hints: readonly Hint[] = [];
+      const run = async (client: PoolClient) => {
+        if (of === 'relaxed') await client.query('set local synchronous_commit = off');
+        const tx = new PostgresDb(client);
+        const result = await work(tx);
+        hints = tx.hints;
+        return { result, written: tx.end() };
+      };
+      const result = await runTransaction(pool, run, of === 'pipelined');
+      send(hints);
+      return result;
+    },
     close: () => pool.end(),
   };
 }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Client } from 'pg';
-import { hintsAfter, type ReadSources, type Store, storeOf } from '../../store.ts';
+import { type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
 import { migrate } from '../migrate.ts';
 import { runOn } from '../sql.ts';
@@ -71,16 +71,14 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     () => new Worker(new URL('./search-thread.ts', import.meta.url), { workerData: { url }, name: 'search' }),
     options.onCrash ?? onError,
   );
-  const kit = postgresEngine(pool);
+  const kit = postgresEngine(pool, (changes) => hints?.send(changes));
   let closing: Promise<void> | undefined;
   return storeOf(
     async (path, operation, args) => {
       if (closing) throw unavailable('closed');
       try {
         if (operation.kind === 'search') return await searcher.call(path, args);
-        const result = await runOn(operation, args, kit);
-        hints?.send(hintsAfter(path, args, result));
-        return result;
+        return await runOn(operation, args, kit);
       } catch (error) {
         throw toUnavailable(error) ?? error;
       }

@@ -212,6 +212,8 @@ class SqliteDb implements Tx {
     return statements;
   }
 
+  hint(): void {}
+
   #prepare(query: Sql): { statement: StatementSync; values: Value[] } {
     // If the disk is full, SQLite ends the transaction. Later statements would then be committed one by one.
     if (this.#isTransaction && !this.#database.isTransaction) throw new Error('The transaction has ended.');

@@ -147,6 +147,7 @@ export const changing = {
         sql`update inboxes set ttl_minutes = ${ttlMinutes}, expires_at = ${end}, max_expires_at = ${maximum},
           version = version + 1 where seq = ${seq} returning ${INBOX}`,
       );
+      tx.hint({ kind: 'inbox', inboxId });
       return row && toInbox(row, now);
     },
   ),

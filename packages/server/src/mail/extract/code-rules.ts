@@ -7,23 +7,11 @@ import { PURPOSES } from './link-words.ts';
 
 /** Characters before a candidate that are searched for its announcement. */
 const REACH = 240;
-/** Words searched near a candidate. Limits with OTHER are for words of the kinds `other`, `label` and `number`. */
-const REACH_WORDS = 14;
-const REACH_WORDS_OF_LINE = 40;
-const REACH_WORDS_LOOSE = 3;
-const REACH_WORDS_OTHER = 4;
-const REACH_WORDS_OTHER_OF_LINE = 3;
-const REACH_WORDS_AFTER = 9;
-const REACH_WORDS_ENTER = 3;
-const REACH_WORDS_KEY = 4;
-const REACH_WORDS_OBJECT = 5;
-const WORDS_TO_SUBJECT = 5;
 const WORDS_NEAR = 7;
 /** Another number before the candidate, with its label, takes this many words. Of these, only code words count. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 const SOMETHING_ELSE = -1;
-const HINT = 60;
 /** Minimum points of a year or `loose` candidate if only a colon or "is" is between it and the code word. */
 const SURE_ENOUGH = 85;
 /** Minimum points if more text is between them, and always for `words`, such as `calm-otter-swims`. */
@@ -82,8 +70,7 @@ export const hasWord = (text: string, test: (kind: WordKind, word: string) => bo
   wordsOf(text).some((word) => test(kindOfWord(word), word));
 
 /** Whether a word like "enter" is among the last words, such as "Geben" in "Geben Sie bitte". */
-const isEntered = (words: readonly string[]): boolean =>
-  kindsOf(words.slice(-REACH_WORDS_ENTER)).includes('enter');
+const isEntered = (words: readonly string[]): boolean => kindsOf(words.slice(-3)).includes('enter');
 export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
   phrases.ENTERED_BEFORE.test(sentence) || phrases.ENTERED_AFTER.test(after);
 
@@ -105,7 +92,7 @@ function isToEnter(setting: Setting): boolean {
 function entersCode(kinds: readonly WordKind[]): boolean {
   const at = kinds.lastIndexOf('enter');
   if (at < 0) return false;
-  const object = kinds.slice(at + 1, at + 1 + REACH_WORDS_OBJECT);
+  const object = kinds.slice(at + 1, at + 1 + 5);
   return object.find((kind) => isCode(kind) || isOther(kind) || kind === 'number') === 'code';
 }
 
@@ -126,14 +113,14 @@ function nextNoun(words: readonly string[], at: number): string {
 function reachesOf({ alone, direct, wide, candidate, kindsBefore }: Setting) {
   const entered = entersCode(kindsBefore);
   // "Sign-in key: K7QX-2M9P" is a code, but a key with only digits may be anything.
-  const key = direct && candidate.shape === 'mixed' ? REACH_WORDS_KEY : 0;
+  const key = direct && candidate.shape === 'mixed' ? 4 : 0;
   if (alone) {
     // If the text above ends with a full stop, it is a sentence and not a label of the number.
     const isLabelled = !entered && !/[.!?。！？]\s*$/.test(wide);
-    return { key, code: REACH_WORDS_OF_LINE, other: isLabelled ? REACH_WORDS_OTHER_OF_LINE : 0 };
+    return { key, code: 40, other: isLabelled ? 3 : 0 };
   }
-  if (entered) return { key, code: REACH_WORDS, other: direct ? 0 : 1 };
-  return { key, code: direct ? REACH_WORDS : REACH_WORDS_LOOSE, other: REACH_WORDS_OTHER };
+  if (entered) return { key, code: 14, other: direct ? 0 : 1 };
+  return { key, code: direct ? 14 : 3, other: 4 };
 }
 
 function pointsBefore(setting: Setting): number | undefined {
@@ -167,7 +154,7 @@ function namesOther(words: readonly string[], at: number): boolean {
 /** Points if a code word is the subject of the sentence: "One-time password for the payment is 482913." */
 function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
   if (alone || !phrases.VERB.test(sentence)) return undefined;
-  const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
+  const at = sentenceWords.slice(0, 5).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
   if (at < 0 || isCodeOfOther(sentenceWords, at)) return undefined;
   const last = kindAt(sentenceWords, sentenceWords.length - 2);
   // In "... of 59.90 EUR is 482913", "EUR" belongs to 59.90, so it does not show what 482913 is.
@@ -176,7 +163,7 @@ function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | 
 }
 
 function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undefined {
-  for (const [i, kind] of kindsAfter.slice(0, REACH_WORDS_AFTER).entries()) {
+  for (const [i, kind] of kindsAfter.slice(0, 9).entries()) {
     if (isOther(kind) || LONG_NUMBER.test(wordsAfter[i] ?? '')) return undefined;
     if (isCode(kind)) return isOther(kindOfWord(nextNoun(wordsAfter, i))) ? undefined : 90 - 3 * i;
   }
@@ -247,7 +234,7 @@ export function judge(setting: Setting, mail: MailFacts): number {
   const announced = pointsOfSigns(setting) ?? pointsOfSubject(setting) ?? pointsBefore(setting);
   const { shape, value } = setting.candidate;
   if (shape !== 'digits' && shape !== 'mixed') return judgeLooseShape(setting, announced ?? 0);
-  const points = announced ?? pointsAfter(setting) ?? (isHinted(setting, mail) ? HINT : 0);
+  const points = announced ?? pointsAfter(setting) ?? (isHinted(setting, mail) ? 60 : 0);
   return points > 0 && value.length === 6 ? points + 5 : points;
 }
 

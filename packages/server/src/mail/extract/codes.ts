@@ -12,7 +12,6 @@ const CONTEXT_SIDE = 40;
 const MAX_TOPIC = 2_048;
 /** In wrapped text, a line of at least this many characters may continue on the next line. */
 const MIN_WRAPPED = 50;
-const MAX_SHORT = 40;
 const SURE = 45;
 /** Limit in characters. A longer line is a paragraph, not source code. */
 const MAX_SOURCE_LINE = 200;
@@ -155,7 +154,7 @@ export function findCodes(
     isSubjectOfAccess: once(
       () => rules.hasPurpose(subject) && !NOT_VERIFY.test(subject) && !phrases.CONFIRMED.test(subject),
     ),
-    isShort: (text ?? words ?? '').length < MAX_SHORT,
+    isShort: (text ?? words ?? '').length < 40,
   };
   let inBody = text === null ? [] : read(text, mail);
   if (words !== null && !hasCode(inBody)) inBody = read(words, mail);

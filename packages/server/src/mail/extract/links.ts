@@ -11,7 +11,6 @@ const MAX_HREF = 16 * 1024;
 const MAX_READ = 1024 * 1024;
 const WORDS_AROUND = 120;
 const WORDS_ABOVE = 500;
-const MAX_HEADING = 80;
 const MAX_HREF_JUDGED = 1_000;
 /** A link text such as `docs/login.md` is a file path, so its words do not show the purpose of the link. */
 const FILE_PATH = /^[\w@-]+(?:\/[\w@.-]+)+$/;
@@ -117,7 +116,7 @@ function kindOfWeb(href: string, text: string, around: Around | undefined): Link
 }
 
 function kindOfHeading({ above }: Around): LinkKind | undefined {
-  const lines = above.split('\n').filter((line) => line.length <= MAX_HEADING && !/[.:,;]\s*$/.test(line));
+  const lines = above.split('\n').filter((line) => line.length <= 80 && !/[.:,;]\s*$/.test(line));
   return lines.map(kindOfText).findLast((kind) => kind !== undefined);
 }
 

@@ -7,8 +7,6 @@ import type { Case, LintedMail } from './finding.ts';
 import { shortened } from './page-places.ts';
 
 const CLIPPED_BYTES = 102 * 1024;
-const MIN_WORDS = 20;
-const MIN_SHARED = 0.2;
 
 const textParts = ({ parts: { all } }: LintedMail): Part[] => [
   ...withRole(all, 'text'),
@@ -58,11 +56,11 @@ const wordsOf = (text: string): Set<string> =>
 export function differentText({ mail: { content } }: LintedMail): Case[] {
   if (!content.text?.trim() || content.htmlText === null) return [];
   const shown = wordsOf(content.htmlText);
-  if (shown.size < MIN_WORDS) return [];
+  if (shown.size < 20) return [];
   // `htmlText` was cut to this length too, so that both texts cover the same part of the mail.
   const text = wordsOf(content.text.slice(0, MAX_HTML_TEXT));
   const shared = [...shown].filter((word) => text.has(word)).length / shown.size;
-  if (shared >= MIN_SHARED) return [];
+  if (shared >= 0.2) return [];
   const message = `The text has ${Math.round(100 * shared)} % of the words of the HTML. Both must say the same, since each recipient sees one of them.`;
   return [{ message, where: 'text/plain' }];
 }

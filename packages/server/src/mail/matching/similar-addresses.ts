@@ -53,7 +53,6 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
 }
 
 const [QUOTE, PLUS, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [34, 43, 60, 64, 92, 97, 126] as const;
-const CASE = 32;
 /** All bits. Without a parser, the letters of a local part with quotes or non-ASCII text are unknown. */
 const ANY_LETTERS = -1;
 
@@ -70,7 +69,7 @@ function lettersAt(text: string, start: number): number {
     const code = text.charCodeAt(i);
     if (code === AT || code === PLUS || code === QUOTE) return letters;
     if (code === BACKSLASH || code === OPENING || !(code <= TILDE)) return ANY_LETTERS;
-    const letter = (code | CASE) - SMALL_A;
+    const letter = (code | 32) - SMALL_A;
     if (letter >= 0 && letter < 26) letters |= 1 << letter;
   }
 }

@@ -375,6 +375,9 @@ export const addBatch = write(
       removeSources(tx, refused),
       ...(undelivered.length > 0 ? [failDelivered(tx, undelivered)] : []),
     ]);
+    for (const place of placed.flat())
+      if ('messageId' in place)
+        tx.hint({ kind: 'message', accountId: place.accountId, inboxId: place.inboxId });
     await (overfull.length === 0 ? tx.finish(others) : others.then(() => evict(tx, overfull)));
     return placed;
   },

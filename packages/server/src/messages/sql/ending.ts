@@ -64,16 +64,17 @@ export const ending = {
       sql`update inboxes set message_count = message_count - 1, version = version + 1 where seq = ${inboxSeq}`,
     );
     await releaseSources(tx, [message.source]);
+    tx.hint({ kind: 'inbox', inboxId });
     return true;
   }),
 
   /** Keeps `lastReceivedAt`, so that cursors remain valid. @returns false if the inbox is not live */
-  deleteAll: write(
-    { mayUseReserve: true },
-    async (tx, inboxId: string, now: number) =>
-      (await tx.run(
-        sql`update inboxes set emptied_up_to = last_received_at, message_count = 0, version = version + 1
+  deleteAll: write({ mayUseReserve: true }, async (tx, inboxId: string, now: number) => {
+    tx.hint({ kind: 'inbox', inboxId });
+    const emptied = await tx.run(
+      sql`update inboxes set emptied_up_to = last_received_at, message_count = 0, version = version + 1
           where id = ${inboxId} and expires_at > ${now} and freed = 0`,
-      )) > 0,
-  ),
+    );
+    return emptied > 0;
+  }),
 };

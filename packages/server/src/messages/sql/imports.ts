@@ -92,5 +92,7 @@ export async function placeStaged(
     sql`update inboxes set message_count = ${mails.length}, last_received_at = ${lastReceivedAt},
         received_messages = ${mails.length}, first_received_at = ${first} where seq = ${seq}`,
   );
+  tx.hint({ kind: 'message', accountId: inbox.accountId, inboxId: inbox.id });
+  tx.hint({ kind: 'deliveries' });
   return { ...inbox, messageCount: mails.length, receivedCount: mails.length, lastReceivedAt };
 }

@@ -120,6 +120,7 @@ export const one = {
           where inbox_seq = ${inboxSeq} and received_at = ${receivedAt}`,
       );
       await tx.run(sql`update inboxes set version = version + 1 where seq = ${inboxSeq}`);
+      tx.hint({ kind: 'inbox', inboxId });
       return toMessage(inboxId, { ...row, readAt, tags });
     },
   ),

@@ -9,7 +9,6 @@ export type Ask = (name: string, type: string) => Promise<Records>;
 
 /** Timeout of one try, milliseconds. All tries together take less than the time limit of a mail. */
 const TIMEOUT_MS = 600;
-const TRIES = 2;
 /** Cache time of records. Node.js does not return the TTL, which is rarely shorter than a minute. */
 const KNOWN_MS = 60_000;
 /** Failures are cached, so that an unresponsive name server does not delay every message of its domain. */
@@ -28,7 +27,7 @@ const DURABLE: ReadonlySet<string> = new Set(['', 'ENOTFOUND', 'ENODATA', 'EBADN
 type Outcome = { records: Records; failure: string; letters: number };
 
 export function createDns(servers: readonly string[] | null, now?: () => number): Ask {
-  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
+  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: 2 });
   if (servers) resolver.setServers(servers);
   const known = new LRUCache<string, Outcome>({
     maxSize: CACHE_LETTERS,

@@ -4,7 +4,6 @@ import { codeOf } from '../../errors.ts';
 /** Resolves a host name to one or more IPv4 and IPv6 addresses. @throws an error with a `code` of node:dns */
 export type Resolve = (host: string) => Promise<string[]>;
 
-const TRIES = 2;
 /** Limit of addresses to try, one after the other. More would only exceed the time limit of the attempt. */
 const MAX_ADDRESSES = 16;
 
@@ -18,7 +17,7 @@ export interface ResolveSettings {
 
 /** Uses no thread of Node's pool, so slow name servers delay nothing else. `localhost` is always loopback (RFC 6761). */
 export function createResolve({ servers, fallback, timeoutMs = 1_000 }: ResolveSettings = {}): Resolve {
-  const resolver = new Resolver({ timeout: timeoutMs, tries: TRIES });
+  const resolver = new Resolver({ timeout: timeoutMs, tries: 2 });
   if (servers) resolver.setServers(servers);
   return async (host) => {
     if (/^(.*\.)?localhost\.?$/i.test(host)) return ['127.0.0.1', '::1'];

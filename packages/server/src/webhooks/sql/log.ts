@@ -72,6 +72,7 @@ async function wakeOwn(tx: Tx, accountId: string, webhookId: string, now: number
       where id = ${webhookId} and account_id = ${accountId} and ends_at > ${now}`,
   );
   if (woken > 0) await tx.run(sql`insert into wakes (webhook_id) values (${webhookId})`);
+  tx.hint({ kind: 'deliveries' });
   return woken > 0;
 }
 

@@ -41,6 +41,7 @@ function recorder(engine: Engine, statements: string[]): Tx {
     first: (query) => record(query).then(() => undefined),
     run: (query) => record(query).then(() => 0),
     finish: (statements) => statements,
+    hint: () => undefined,
   };
 }
 
