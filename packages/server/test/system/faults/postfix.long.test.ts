@@ -48,6 +48,7 @@ describe.skipIf(!HAS_POSTFIX)('the queue of Postfix, in front of an inbox with f
     await faults(inbox.id, [rule]);
     await queue(inbox.address, 'after a fault');
     await arrived(inbox.id, 'after a fault');
+    expect(await postfix.log()).toMatch(RegExp(`to=<${inbox.address}>.*status=deferred`));
     expect(await left(inbox.id)).toEqual([0]);
     const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
     expect(body.messages).toHaveLength(1);
