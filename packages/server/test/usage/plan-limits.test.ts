@@ -70,40 +70,36 @@ describeOnEngines('the limits of a plan', (engine) => {
     });
   });
 
-  describe('webhooks', () => {
-    it('are exactly five when thirty are registered at once, separately and with inboxes, by several keys', async () => {
-      const answers = await together(30, (n) =>
-        n % 3 === 0
-          ? create(n, {}, { webhookUrl: HOOK })
-          : api('POST', '/v1/webhooks', { as: keys[n % keys.length] ?? '', body: { url: HOOK } }),
-      );
-      expect(tally(answers)).toEqual({ '201': 5, '409 limit_reached': 25 });
-      const { webhooks } = (await api('GET', '/v1/webhooks')).body;
-      expect(webhooks).toHaveLength(5);
-      // An inbox that could not have its webhook was not made either.
-      const ofInboxes = webhooks.filter(({ inboxId }: { inboxId: string | null }) => inboxId !== null);
-      expect(await live()).toHaveLength(ofInboxes.length);
-      for (const { id } of webhooks) await api('DELETE', `/v1/webhooks/${id}`);
-      expect(tally([await api('POST', '/v1/webhooks', { body: { url: HOOK } })])).toEqual({ '201': 1 });
-      await removeAll();
-    });
+  it('webhooks are exactly five when thirty are registered at once, separately and with inboxes, by several keys', async () => {
+    const answers = await together(30, (n) =>
+      n % 3 === 0
+        ? create(n, {}, { webhookUrl: HOOK })
+        : api('POST', '/v1/webhooks', { as: keys[n % keys.length] ?? '', body: { url: HOOK } }),
+    );
+    expect(tally(answers)).toEqual({ '201': 5, '409 limit_reached': 25 });
+    const { webhooks } = (await api('GET', '/v1/webhooks')).body;
+    expect(webhooks).toHaveLength(5);
+    // An inbox that could not have its webhook was not made either.
+    const ofInboxes = webhooks.filter(({ inboxId }: { inboxId: string | null }) => inboxId !== null);
+    expect(await live()).toHaveLength(ofInboxes.length);
+    for (const { id } of webhooks) await api('DELETE', `/v1/webhooks/${id}`);
+    expect(tally([await api('POST', '/v1/webhooks', { body: { url: HOOK } })])).toEqual({ '201': 1 });
+    await removeAll();
   });
 
-  describe('an inbox', () => {
-    const deliver = async ({ address }: { address: string }, n: number): Promise<string> =>
-      (await sendTo(apps[n % apps.length]?.smtp.port ?? 0, address)).slice(0, 9);
+  const deliver = async ({ address }: { address: string }, n: number): Promise<string> =>
+    (await sendTo(apps[n % apps.length]?.smtp.port ?? 0, address)).slice(0, 9);
 
-    it('takes exactly ten messages of fifty concurrent senders; the others get 452 and may retry', async () => {
-      const inbox = await first().createInbox();
-      const replies = await together(50, (n) => deliver(inbox, n));
-      expect(tally(replies)).toEqual({ '250 2.0.0': 10, '452 4.2.2': 40 });
-      const { body } = await api('GET', `/v1/inboxes/${inbox.id}`);
-      expect(body).toMatchObject({ messageCount: 10, full: true });
-      const { messages } = (await api('GET', `/v1/inboxes/${inbox.id}/messages`)).body;
-      expect(messages).toHaveLength(10);
-      await api('DELETE', `/v1/inboxes/${inbox.id}/messages/${messages[0].id}`);
-      const again = await together(10, (n) => deliver(inbox, n));
-      expect(tally(again)).toEqual({ '250 2.0.0': 1, '452 4.2.2': 9 });
-    });
+  it('an inbox takes exactly ten messages of fifty concurrent senders; the others get 452 and may retry', async () => {
+    const inbox = await first().createInbox();
+    const replies = await together(50, (n) => deliver(inbox, n));
+    expect(tally(replies)).toEqual({ '250 2.0.0': 10, '452 4.2.2': 40 });
+    const { body } = await api('GET', `/v1/inboxes/${inbox.id}`);
+    expect(body).toMatchObject({ messageCount: 10, full: true });
+    const { messages } = (await api('GET', `/v1/inboxes/${inbox.id}/messages`)).body;
+    expect(messages).toHaveLength(10);
+    await api('DELETE', `/v1/inboxes/${inbox.id}/messages/${messages[0].id}`);
+    const again = await together(10, (n) => deliver(inbox, n));
+    expect(tally(again)).toEqual({ '250 2.0.0': 1, '452 4.2.2': 9 });
   });
 });

@@ -1,5 +1,5 @@
-import { Client } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { queryPostgres } from '../../reading/promises/reading-servers.ts';
 import { inForm } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { type Databases, sharedPostgres } from '../../support/shared-postgres.ts';
@@ -20,27 +20,19 @@ describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
     cluster = await sharedPostgres();
   });
 
-  async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
-    const client = new Client(url);
-    await client.connect();
-    const { rows } = await client.query(text);
-    await client.end();
-    return rows;
-  }
-
   /** What the next version may do to every table (the test of additive migrations holds it to that). */
   async function upgradeByNextVersion(url: string): Promise<void> {
-    const tables = await query(
+    const tables = await queryPostgres(
       url,
       "select table_name as name from information_schema.tables where table_schema = 'public' and table_name <> 'schema_versions'",
     );
     for (const { name } of tables) {
-      await query(url, `alter table "${name}" add column next_a text`);
-      await query(url, `alter table "${name}" add column next_b bigint default 0 not null`);
-      await query(url, `create index "${name}_next" on "${name}" (next_b)`);
+      await queryPostgres(url, `alter table "${name}" add column next_a text`);
+      await queryPostgres(url, `alter table "${name}" add column next_b bigint default 0 not null`);
+      await queryPostgres(url, `create index "${name}_next" on "${name}" (next_b)`);
     }
-    await query(url, 'create table next_things (id text primary key)');
-    await query(url, 'insert into schema_versions values (9999, 1)');
+    await queryPostgres(url, 'create table next_things (id text primary key)');
+    await queryPostgres(url, 'insert into schema_versions values (9999, 1)');
   }
 
   async function useEverything(app: TestApp, webhookUrl: string): Promise<void> {
