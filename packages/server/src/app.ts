@@ -124,7 +124,7 @@ async function startParts(given: Given, onFirstKey?: OnFirstKey) {
     pop3,
     metrics,
     firstStart,
-    /** Returns a code that signs in to the console with the newest key of the first account. */
+    /** Returns a code that signs in to the console with the newest full key of the first account. */
     makeSignInCode: () => parts.signInCodes.make(firstStart.account.id),
   };
 }

@@ -1,7 +1,7 @@
 import { flushCompileCache } from 'node:module';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
-/** Delay of the garbage collection after the start: it blocks, and tests send requests right after the start. */
+/** Delay of the garbage collection after the start: it blocks the thread, and tests send requests right away. */
 const SETTLE_MS = 2_000;
 
 /** Frees the memory that startup has used: 10 MB per thread, in 25 to 100 ms. Needs `--expose-gc`. */

@@ -95,7 +95,7 @@ function prepare(input: Buffer, options: Options, user: string, now: number): En
   return { mail, from, to: [...new Set(to)] };
 }
 
-/** Returns the given server, otherwise those of `mayfly dev` and of `mayfly dev --like mailpit`. */
+/** Returns the configured server, otherwise those of `mayfly dev` and of `mayfly dev --like mailpit`. */
 function serversOf({ server }: Options, env: Edge['env']): HostPort[] {
   const named = server ?? env.MP_SENDMAIL_SMTP_ADDR ?? env.MH_SENDMAIL_SMTP_ADDR;
   if (named !== undefined) return [readServer(named)];

@@ -1,4 +1,4 @@
-/** Default limit of a JSON body. Valid ones are much smaller, even with labels of maximum size, all escaped. */
+/** Default limit of a JSON body. Valid bodies are much smaller, even with the longest labels, entirely escaped. */
 export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_HEADER_BYTES = 16 * 1024;
 /** A connection without traffic for this long is closed, even with an unread response. Twice the longest wait. */
@@ -39,5 +39,5 @@ export const STREAM_QUIET_MS = 15_000;
 export const STREAM_STALLED_MS = 30_000;
 /** Delay before a client reconnects to a stream: its `retry` field. */
 export const STREAM_RETRY_MS = 1_000;
-/** Limit of response bytes that the clients of an account have not read: hundreds of pages or three large messages. */
+/** Limit of response bytes that the clients of an account have not read: enough for hundreds of pages of lists. */
 export const MAX_UNREAD_BYTES_PER_ACCOUNT = 64 * 1024 * 1024;

@@ -239,7 +239,7 @@ const MAX_REQUESTS = 500;
 const REQUESTS_PER_CHUNK = 1 / 8;
 
 // Node reads 64 KiB of every readable connection in one turn, up to 3,600 requests, and then accepts one connection.
-// Above the limit, connections of an address are paused for at least the turn, so that others are accepted meanwhile.
+// Above the limit, connections of an address pause for at least as long as the turn took, so that others are accepted.
 function createTurnLimit(limiter: ConnectionLimiter<HttpConnection>, clock: Clock) {
   const parsed = new Map<string, number>();
   const paused = new Map<string, HttpConnection[]>();

@@ -5,7 +5,7 @@ import { freeIfLarge, freeRead, LARGE_BYTES } from '../memory.ts';
 
 /** Bytes left free in front of a message for its Received line, which has two host names of up to 255 letters. */
 export const TRACE_HEADROOM_BYTES = 1024;
-/** Memory for all messages, beside `FREE_BYTES` for each. Must be enough for one message of the maximum size. */
+/** Memory for all messages, in addition to `FREE_BYTES` for each. Must hold one message of the maximum size. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 /** Bytes of each message that do not count: a socket reads this much before backpressure can stop it. */
 export const FREE_BYTES = 64 * 1024;
@@ -235,7 +235,7 @@ const tooSlow = (): AppError =>
     { retryAfterSeconds: 30 },
   );
 
-/** Leaves the stream open on failure, for a response. @throws AppError `message_too_large`, `unavailable` if too slow */
+/** If it fails, the stream stays open for a response. @throws AppError `message_too_large`, `unavailable` if too slow */
 export async function readMessage(stream: Readable, options: Omit<IncomingMailOptions, 'revoke'>) {
   const stopped = Promise.withResolvers<never>();
   // Prevents an unhandled rejection when nothing awaits it.

@@ -47,7 +47,7 @@ interface Served {
 /** Thrown when a fault rule closes the connection without a response. */
 export class Disconnected extends Error {}
 
-/** HTTP statuses that differ from those of our API. 401: the read token of an expired inbox is not valid. */
+/** HTTP statuses that differ from those of our API. An expired inbox is 401, as its read token is not valid any more. */
 const STATUS: Partial<Record<AppError['code'], number>> = { inbox_full: 507, inbox_expired: 401 };
 
 /** Converts an AppError to an error of the imitated provider API. @throws any other error unchanged */

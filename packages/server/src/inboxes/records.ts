@@ -54,7 +54,7 @@ export interface IdempotentRequest {
 
 export interface StagedMails {
   stage: string;
-  /** Ids of stored sources, with their RCPT addresses. An empty list stands for the address of the inbox. */
+  /** Ids of rows of `sources`, with the RCPT addresses; an empty `rcptTo` stands for the address of the inbox. */
   mails: { source: number; rcptTo: string[] }[];
   /** The current time. The inbox gets an earlier `createdAt`: when the import began. */
   now: number;

@@ -10,7 +10,7 @@ export const Gauge = require('prom-client/lib/gauge') as typeof client.Gauge;
 export const Histogram = require('prom-client/lib/histogram') as typeof client.Histogram;
 const Registry = require('prom-client/lib/registry') as typeof client.Registry;
 
-/** Collects process metrics only from the first request on, because their timer and observer cost CPU time. */
+/** Collects process metrics only from the first scrape on, because their timer and observer cost CPU time. */
 class LazyRegistry extends Registry {
   #hasProcessMetrics = false;
 

@@ -201,7 +201,7 @@ export async function transfer(
   const source = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
   let client: Client | undefined;
   try {
-    // From here on, other commands that write wait for this lock, and fail when their timeout is over.
+    // From here on, other commands that write wait for this lock, and fail after their timeout.
     source.exec('begin immediate');
     requireSound(path, 'Restore a backup of it with "mayfly restore" first.');
     const tables = tablesOf(source);

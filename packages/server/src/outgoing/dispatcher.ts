@@ -15,7 +15,7 @@ import { failed, NotSent, type Relay } from './relay.ts';
 import { reportMail, unsubscribeUrl } from './reports.ts';
 import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
-/** Limit for all accounts together; sql.ts limits the attempts of one account. */
+/** Limit for all accounts together, except for scheduled mail. For the limits of one account see sql.ts. */
 const MAX_ATTEMPTS_AT_ONCE = 64;
 
 interface DispatcherDeps extends DueLoopDeps {

@@ -20,7 +20,7 @@ import {
 const MAX_PENDING = 1_000;
 /** A claim takes scheduled mail of at most this many inboxes, this many rows of each, and this many other rows. */
 const CLAIMED = 20;
-/** Limit of concurrent attempts per account. Several nodes that claim at once may exceed it slightly. */
+/** Limit of concurrent attempts per account, except for scheduled mail. Nodes that claim at once may exceed it. */
 const ATTEMPTS_PER_ACCOUNT = 8;
 
 export type OutgoingKind = SentRecord['type'] | 'scheduled' | 'handshake';
@@ -110,7 +110,7 @@ async function claimScheduled(tx: Tx, now: number, leasedUntil: number): Promise
   const due = await tx.all<{ seq: number }>(
     sql`select distinct inbox_seq as seq from outgoing o where kind = 'scheduled' and ${IS_DUE(now)} limit ${CLAIMED}`,
   );
-  // Other nodes skip locked inboxes.
+  // Locked, so that other nodes skip these inboxes.
   const locked = await tx.all<{ seq: number }>(
     sql`select seq from inboxes where seq ${anyOf(due.map(({ seq }) => seq))} order by seq ${FOR_UPDATE_SKIP_LOCKED}`,
   );

@@ -3,7 +3,7 @@ import { FOR_UPDATE_SKIP_LOCKED, parseOr, read, sql, type Tx, write } from '../d
 
 /** Limit of the templates of one owner for all providers together. */
 const MAX_TEMPLATES = 1_000;
-/** Total size of the templates of one owner, because one request may return all of them. */
+/** Limit of the size of all templates of one owner, because one request may return all of them. */
 const MAX_TEMPLATE_BYTES = 16 * 1024 * 1024;
 /** Number of request results that are kept per owner, provider and kind. Tests read them soon after the request. */
 const MAX_REQUESTS = 2_000;

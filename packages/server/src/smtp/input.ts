@@ -131,7 +131,7 @@ const isAuthCommand = (input: Buffer, at: number): boolean =>
 export interface DataLimits {
   /** Size limit of the message, after removing stuffed dots and normalising line endings. */
   maxBytes: number;
-  /** A rejected message with more bytes, counted from its start, closes the connection. Must be at least twice `maxBytes`. */
+  /** A rejected message that is longer closes the connection. All its bytes count, so use at least twice `maxBytes`. */
   maxDrainedBytes: number;
 }
 

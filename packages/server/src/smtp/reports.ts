@@ -12,7 +12,7 @@ import { NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import { type Outcome, REPLIES, type Reply, replyLine } from './protocol.ts';
 
 const MAX_EARLY = 100;
-/** A client that also disconnected early in this time before the searched period is taken for a health check. */
+/** A client that also disconnected early within this time before the searched period counts as a health check. */
 const HEALTH_CHECK_MS = 60_000;
 const MAX_SENDERS = 1_000;
 
@@ -189,7 +189,7 @@ export class SessionReports {
         this.#refused(envelope, rcptTo, '', { capturedBy: { inboxId, accountId } });
   }
 
-  /** Stores a refusal for each address that got no mail. @param hadBegun whether the client left within the message */
+  /** Stores a refusal for each address that got no mail. @param hadBegun whether the client left during the message */
   missed({ envelope, recipients }: Named, reply = '', hadBegun = false): void {
     const addresses = new Set(recipients.map(({ address }) => this.target?.address ?? address));
     for (const address of addresses) this.#refused(envelope, address, reply, hadBegun ? { hadBegun } : {});

@@ -62,7 +62,7 @@ export interface Surroundings extends Evidence {
   /** Inboxes that receive mail to addresses without an inbox; null if none exists or the caller may not know it. */
   sinkId: string | null;
   catchAllId: string | null;
-  /** Inboxes that the evidence names, by id. For an address without an inbox: its former inbox, by address. */
+  /** Inboxes that the evidence names, by id. If an address has no inbox any more: its former inbox, by address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
   leaver: Peer | undefined;
   /** Mail that an application has scheduled for this inbox: how many mails, and when the first is due. */
@@ -155,7 +155,7 @@ async function withoutRecipient(search: Search, concerning: readonly Refusal[]) 
   return { refused: shown.filter(hasCode), failedHandshakes: newestOf(handshakes) };
 }
 
-/** Selects the clients that the caller may see: those with its IP address, or all if there is only its account. */
+/** The clients that the caller may see: those with the caller's IP address, or all for a key of the only account. */
 async function visible<T extends Pick<Peer, 'remoteAddress'>>(search: Search, clients: readonly T[]) {
   const callers = clients.filter(({ remoteAddress }) => remoteAddress === search.remoteAddress);
   return callers.length < clients.length && (await isOnlyAccount(search)) ? clients : callers;

@@ -32,11 +32,11 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
-/** Adds a sign-in code only if everyone who can read the output (a CI log, for example) can read the mail anyway. */
+/** Adds a sign-in code only on loopback or without passwords, because others may read the output (in CI logs). */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
   const isOwn = LOOPBACK.test(config.httpHost) || config.devKey === 'open';
   if (!isOwn || config.publicUrl !== null) return consoleUrl;
-  return `${consoleUrl.replace('//0.0.0.0:', '//localhost:')}console/open#${running.makeSignInCode()}   (signs in once)`;
+  return `${consoleUrl.replace('//0.0.0.0:', '//localhost:')}console/open#${running.makeSignInCode()}   (signs in; expires 60 s after its first use)`;
 }
 
 function overview(running: RunningApp, config: Config): string[] {

@@ -67,7 +67,7 @@ const RUNS_MAYFLY = /^\s*(?:exec\s+|cross-env\s+|\w+=\S*\s+)*['"]?(?:\S*\/)?mayf
 /** Matches `mayfly dev & …`, but not `&&`, `2>&1` and `&>`. */
 const RUNS_IN_BACKGROUND = /(?<![&>])&(?![&>])/;
 
-/** True if npm runs `mayfly` in the foreground. It must stop when npm ends: shells may not forward npm's SIGTERM. */
+/** True if npm runs `mayfly` in the foreground. Mayfly then ends with npm: a shell may not forward npm's SIGTERM. */
 export function isForegroundScript(env: Record<string, string | undefined>): boolean {
   const { npm_lifecycle_script: script = '' } = env;
   return RUNS_MAYFLY.test(script) && !RUNS_IN_BACKGROUND.test(script);

@@ -68,7 +68,7 @@ export class RateLimit {
 
 const BEAT_EVERY_MS = 3 * SECOND_MS;
 
-/** Divides rate limits by the number of live nodes. @returns a function that subtracts this node */
+/** Keeps rate limits divided by the number of live nodes. @returns a function that stops this and removes this node */
 export async function divideByLiveNodes(
   rate: RateLimit,
   { store, clock, log }: { store: Pick<Store, 'nodes'>; clock: Clock; log: Logger },

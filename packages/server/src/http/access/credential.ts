@@ -12,7 +12,7 @@ const MAX_COOKIE = 200;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i;
 
-/** On loopback, without HTTPS, the cookie is not `Secure`. Its name has the port, because ports share cookies. */
+/** On loopback without HTTPS, the cookie is not `Secure`. All ports of a host share cookies, so its name has the port. */
 function cookieName(host: string | undefined, publicUrl: string | null) {
   const loopback = publicUrl?.startsWith('https:') ? null : LOOPBACK.exec(host ?? '');
   return loopback

@@ -133,7 +133,7 @@ export class Guard {
       : this.#withKey(credential, asking, admit);
   }
 
-  /** Clears the cache after a key was revoked. A query in progress stores its result in a removed entry: no effect. */
+  /** Clears the cache after a key was revoked. A query in progress stores its result in a removed entry. */
   forget(): void {
     this.#credentials.clear();
   }

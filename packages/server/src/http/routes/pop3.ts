@@ -25,7 +25,7 @@ interface Pop3Deps extends ServerDeps {
   findInbox: FindCaptureTarget;
 }
 
-/** A session waits at most this long (seconds) for the rate limit, because POP3 clients cannot handle a rejection. */
+/** After up to this `Retry-After` (seconds), a request is repeated, because POP3 clients do not handle rate limits. */
 const MAX_PAUSE = 5;
 
 type Send = (

@@ -29,7 +29,7 @@ interface Attempt {
 
 export type Sender = ReturnType<typeof createSender>;
 
-/** Opens an agent without a proxy of the environment, which would bypass the address check. Loads undici. */
+/** Loads undici. The agent ignores HTTP_PROXY, because connections by a proxy would bypass the address check. */
 async function openAgent(guard: GuardSettings) {
   const { Agent, request } = await import('undici');
   const agent = new Agent({

@@ -24,7 +24,7 @@ export const PROMPT_MS = 2_000;
 
 const MAX_LOGGED = 100;
 
-/** Pause between attempts of a failing webhook, milliseconds. It grows with each failure in a row. */
+/** Pause after an attempt of a failing webhook, milliseconds: 25, doubled by each failure in a row, up to 1,000. */
 const PAUSE_MS = sql`case failed_attempts when 0 then 0
   else ${LEAST}(1000, 25 << cast(${LEAST}(failed_attempts - 1, 10) as integer)) end`;
 

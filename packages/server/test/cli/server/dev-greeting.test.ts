@@ -49,7 +49,9 @@ describe('the greeting of mayfly dev', () => {
   });
 
   it('shows a link that signs in to the console, on loopback only', () => {
-    expect(greeting({})).toContain('Console  http://127.0.0.1:8025/console/open#mfs_code');
+    expect(greeting({})).toContain(
+      'Console  http://127.0.0.1:8025/console/open#mfs_code   (signs in; expires 60 s after its first use)',
+    );
     for (const [name, value] of [
       ['MAYFLY_HTTP_HOST', '0.0.0.0'],
       ['MAYFLY_PUBLIC_URL', 'https://mail.example.com'],
