@@ -276,8 +276,8 @@ const WEBHOOKS = [
     prompt ${INT} not null, -- 1 if the last attempt got a 2xx response within PROMPT_MS
     failing_since ${INT},
     failed_attempts ${INT} not null, -- since the last success
-    next_at ${INT}, -- when the next delivery may be claimed, or earlier; null while none is pending
-    blocked_until ${INT} default 0 not null -- no attempt starts before: the maximum is in progress, or a pause after failures
+    next_at ${INT}, -- no delivery is claimed before this time; null while none is pending
+    blocked_until ${INT} default 0 not null -- no attempt starts earlier: the maximum is in progress, or failures cause a pause
   )`,
   sql`create index webhooks_of_account on webhooks (account_id, id)`,
   sql`create index webhooks_of_inbox on webhooks (account_id, inbox_id)`,

@@ -230,7 +230,7 @@ export const isReading = (kind: Kind): boolean => kind === 'read' || kind === 's
 export interface Traits {
   /** May use the reserved disk space: frees space, overwrites existing rows or is needed for deletions. */
   mayUseReserve?: true;
-  /** The operation changes no inbox, address or owner except by adding messages. */
+  /** Changes no inbox, address or domain owner, except counters of inboxes, so the receiver's cache stays valid. */
   keepsInboxes?: true;
   /**
    * `relaxed`: the commit may be lost in a crash of the machine, because the data can be recreated.
@@ -273,7 +273,7 @@ const isUnread = (result: unknown): result is Unread =>
 const isRange = (arg: unknown): boolean =>
   typeof arg === 'object' && arg !== null && 'after' in arg && 'limit' in arg;
 
-/** Prevents an endless loop. A third call is needed only if messages of the page are deleted after the first. */
+/** Prevents an endless loop. A third call is needed only if messages of the page are deleted after the first call. */
 const MAX_ROUNDS = 1_000;
 
 /** Repeats an operation until the mails that it needs are parsed. @param read parses mails; ignores deleted ones */

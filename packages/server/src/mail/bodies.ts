@@ -73,7 +73,7 @@ function notationOf(alternative: Part, kind: BodyKind): string {
 
 const withoutBrackets = (id: string): string => id.trim().replace(/^<|>$/g, '');
 
-/** Returns the root (RFC 2387): the part that `start` names, else the first, or another if that is no text or HTML. */
+/** Returns the root (RFC 2387): the part that `start` names, else the first, unless only others are text or HTML. */
 function relatedRoot({ children, parameters }: Part): Part | undefined {
   const start = withoutBrackets(parameters.get('start') ?? '');
   const named =
@@ -91,7 +91,7 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/** Whether a part of a multipart/related other than its root is a body: only if the root has no part of this kind. */
+/** Whether a part beside the root of a multipart/related is also a body. The root must contain no body of its kind. */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);

@@ -20,7 +20,7 @@ interface BatcherOptions<Item> {
   /** Delays the first write after an idle time, so that more items share it. `flushed` ends the delay. */
   pause?(signal: AbortSignal): Promise<void>;
   bytesOf?(item: Item): number;
-  /** True if one item may have caused the error: each is then written alone. If false, all waiting items fail. */
+  /** True: one item may have caused the error, so each is then written alone. False: all queued items fail as well. */
   mayDependOnItem?(error: unknown): boolean;
   onLost?(error: unknown): void;
 }

@@ -40,7 +40,7 @@ export interface MessagePage<Row extends MessageRow = MessageRow> {
 }
 
 const SEARCH_MS = SECOND_MS;
-/** Rows per read after the first, which may find too few messages of live inboxes. */
+/** Rows per read after the first one, which may find too few: rows of ended inboxes are read but not listed. */
 const ROWS_PER_STEP = 500;
 
 type Found<Row extends MessageRow> = Omit<MessagePage<Row>, 'cursor'> & { place: number };
@@ -100,7 +100,7 @@ async function pageAfter<Row extends MessageRow>(
   after: number,
   newest: number,
 ): Promise<ListedPage<Row>> {
-  // A page with `before` does not end at `newest`: this may be cached, so newer messages would be missing.
+  // The page ends at `before`, if given, and not at `newest`: this may be cached, so newer messages would be missing.
   const range = { after, before: Number.isFinite(before) ? before : newest + 1 };
   const nothing = { messages: [], hasMore: false, place: after, searchedTo: null };
   const found = after >= range.before - 1 ? nothing : await find(range);
@@ -110,7 +110,7 @@ async function pageAfter<Row extends MessageRow>(
   return { ...found, cursor: cursorAt(covered) };
 }
 
-/** A message that did not match never will, so each page of a held request begins after the previous page. */
+/** Each page of a held request begins after the previous one: messages that did not match are not read again. */
 async function list<Row extends MessageRow>(
   deps: HeldDeps,
   listing: Listing<Row>,

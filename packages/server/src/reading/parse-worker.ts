@@ -14,7 +14,7 @@ export interface ParsedBytes {
   parseError: string | null;
 }
 
-/** Operations of a worker. Each result has its own buffer, to be transferable. Tests replace them with faulty ones. */
+/** Operations of a worker. Each result has its own buffer, which can be transferred. Tests replace some operations. */
 export const TASKS = {
   parse(raw: Uint8Array): ParsedBytes {
     const mail = parseMail(raw);

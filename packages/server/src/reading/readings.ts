@@ -257,7 +257,7 @@ export class Readings {
       return mail.raw;
     };
     const finish = async (): Promise<void> => {
-      // Do not defer mails that are not in memory: they may be large, and would soon fill the backlog.
+      // Defer only mails in memory: others may be large, and would soon bring the account to its backlog limit.
       const mayWait = kept && this.#isBurst;
       const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait });
       note('parsed');

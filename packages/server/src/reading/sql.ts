@@ -138,7 +138,7 @@ async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
   return due.length;
 }
 
-/** Call this after deleting the sources: that waits for a running {@link keep}, whose content must be deleted too. */
+/** Call this after deleting the sources. That waits for a running {@link keep}, whose content is then deleted here. */
 async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
   await tx.run(sql`delete from readings where source_seq ${anyOf(seqs)}`);
   await endUnread(tx, seqs);

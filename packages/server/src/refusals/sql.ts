@@ -48,7 +48,7 @@ export interface Refusal {
   via?: ProviderName;
 }
 
-/** If `ifOwned` (a domain) is set, the refusal is stored only if the domain has had an owner since the refusal. */
+/** If the domain `ifOwned` is set, the refusal is stored only if an account had this domain when mail was refused. */
 export type NewRefusal = Refusal & { ifOwned?: string };
 
 /** Key for recording that mail to `address` went to the inbox of an authenticated client instead. */

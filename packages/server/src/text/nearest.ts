@@ -71,7 +71,7 @@ function rank(given: string, known: string): number {
   return hasSameStart ? 300 + errors : Number.POSITIVE_INFINITY;
 }
 
-/** Returns the most similar known name; the first of several. If all names have a common prefix, pass them without it. */
+/** Returns the most similar known name; the first of several. Omit common prefixes: they make all names similar. */
 export function nearest(given: string, known: Iterable<string>): string | undefined {
   if (given.length > MAX_NAME_LENGTH) return undefined;
   let best: string | undefined;

@@ -1,6 +1,6 @@
 /** Limit of candidates per text. A text with more is usually a table of numbers. */
 const MAX_CANDIDATES = 200;
-/** This many different numbers of equal length in a row are a list, such as backup codes. */
+/** This many different candidates of equal length in a row are a list, such as backup codes, and are ignored. */
 const LIST_FROM = 3;
 
 const TELLING = /\d|[A-Z]{3}|-[a-z]{3,12}-[a-z]/g;

@@ -1,6 +1,6 @@
 /* Phrases that distinguish a one-time code from other numbers. Single words are in code-words.ts. */
 
-/** Phrases that mean "one-time". Each is replaced by one word. */
+/** Phrases that mean "one-time". Each is replaced by "onetime", because the rules look at single words. */
 export const ONE_TIME =
   /\b(?:one[- ]time\b|us(?:age unique|o [uú]nico|a e getta)|un(?: sol(?:o uso| ús)|ică folosință)|tek kullanımlık|dùng (?:một|1) lần|sekali (?:pakai|guna)|isang beses|egyszer(?:i| használatos)|mara moja)/gi;
 export const ONE_TIME_SIGNS =
@@ -77,7 +77,7 @@ export const OTHER_SIGNS =
 
 export const BARE_CODE_SIGN = /^(?:コード|코드|รหัส)$/;
 
-/** Text that may stand between a code word and its code, such as a colon or "is". */
+/** Text that may stand between a word such as "code" and the code itself, such as a colon or "is". */
 export const DIRECT =
   /(?:[:：=՝]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest|là|adalah|ni|je|van|este|és|yra|ir|ialah|ay|është|е|је|είναι|הוא|היא|هي|হল|হলো|է)(?:\s(?:the|der|die|das|le|la|el|il|o|a|het|de))?|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는|คือ)[\s"'«„“(*「【]*$/iu;
 

@@ -8,11 +8,11 @@ import { PURPOSES } from './link-words.ts';
 /** Characters before a candidate that are searched for its announcement. */
 const REACH = 240;
 const WORDS_NEAR = 7;
-/** Another number before the candidate, with its label, takes this many words. Of these, only code words count. */
+/** The search goes backwards. At another number, it skips this many words (its label), except words like "code". */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 const SOMETHING_ELSE = -1;
-/** Minimum points of a year or `loose` candidate if only a colon or "is" is between it and the code word. */
+/** Minimum points of a year or `loose` candidate if only a colon or "is" stands between it and a word like "code". */
 const SURE_ENOUGH = 85;
 /** Minimum points if more text is between them, and always for `words`, such as `calm-otter-swims`. */
 const SURE_IN_SENTENCE = 97;
@@ -37,7 +37,7 @@ export function settingOf(text: string, candidate: Candidate) {
   const sentence = (alone ? wide.trimEnd() : wide).split(SENTENCE_END).at(-1) ?? '';
   const [after = ''] = following.split(SENTENCE_END, 1);
   const before = alone ? wide : sentence;
-  /** Only a colon, "is" or a line break stands between the code word and the candidate. */
+  /** Only a colon, "is" or a line break stands between a word like "code" and the candidate. */
   const direct = alone || phrases.DIRECT.test(before);
   const [sentenceWords, wordsAfter] = [wordsOf(sentence), wordsOf(after)];
   const [kindsBefore, kindsAfter] = [kindsOf(sentenceWords), kindsOf(wordsAfter)];
@@ -69,7 +69,7 @@ export const hasPurpose = (text: string): boolean => PURPOSES.some((purpose) => 
 export const hasWord = (text: string, test: (kind: WordKind, word: string) => boolean): boolean =>
   wordsOf(text).some((word) => test(kindOfWord(word), word));
 
-/** Whether a word like "enter" is among the last words, such as "Geben" in "Geben Sie bitte". */
+/** Whether one of the last three words asks the reader to enter a number, such as "Geben" in "Geben Sie bitte". */
 const isEntered = (words: readonly string[]): boolean => kindsOf(words.slice(-3)).includes('enter');
 export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
   phrases.ENTERED_BEFORE.test(sentence) || phrases.ENTERED_AFTER.test(after);
@@ -88,7 +88,7 @@ function isToEnter(setting: Setting): boolean {
   );
 }
 
-/** Whether a code word is the object of "enter", as in "Enter the code shown on this page". */
+/** Whether the object of "enter" is a word like "code", as in "Enter the code shown on this page". */
 function entersCode(kinds: readonly WordKind[]): boolean {
   const at = kinds.lastIndexOf('enter');
   if (at < 0) return false;
@@ -96,7 +96,7 @@ function entersCode(kinds: readonly WordKind[]): boolean {
   return object.find((kind) => isCode(kind) || isOther(kind) || kind === 'number') === 'code';
 }
 
-/** The kind of one word; `plain` after a salutation: "customer" in "Dear customer" does not label a number. */
+/** The kind of one word. After a salutation, `other` becomes `plain`: "customer" in "Dear customer" is no label. */
 function kindAt(words: readonly string[], at: number): WordKind {
   const word = words[at] ?? '';
   if (word === '©') return 'other';
@@ -109,7 +109,7 @@ function nextNoun(words: readonly string[], at: number): string {
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
-/** How many words before a candidate are searched for code words, for "key" and for words of other numbers. */
+/** How many words before a candidate are searched for words like "code" (`code`), "key" or "order" (`other`). */
 function reachesOf({ alone, direct, wide, candidate, kindsBefore }: Setting) {
   const entered = entersCode(kindsBefore);
   // "Sign-in key: K7QX-2M9P" is a code, but a key with only digits may be anything.
@@ -147,11 +147,11 @@ function namesOther(words: readonly string[], at: number): boolean {
   if (isOther(kind)) return true;
   if (kind !== 'label' && kind !== 'number') return false;
   if (isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)))) return false;
-  // Near "enter", these words do not name another number: "on the page, enter", "the number to enter".
+  // Near "enter", a `label` or `number` does not name another number: "on the page, enter", "the number to enter".
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 
-/** Points if a code word is the subject of the sentence: "One-time password for the payment is 482913." */
+/** Points if a word like "password" is the subject: "One-time password for the payment is 482913." */
 function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
   if (alone || !phrases.VERB.test(sentence)) return undefined;
   const at = sentenceWords.slice(0, 5).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
@@ -170,14 +170,14 @@ function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undefined {
   return undefined;
 }
 
-/** Points in scripts without spaces: by the nearest known word before the candidate or a code word after it. */
+/** Points in scripts without spaces, by the last known word before the candidate, else a word for "code" after it. */
 function pointsOfSigns({ before, after }: Setting): number | undefined {
   if (!SIGNS.test(before + after)) return undefined;
   const lastCode = [...before.matchAll(phrases.CODE_SIGNS)].at(-1);
   const lastOther = [...before.matchAll(phrases.OTHER_SIGNS)].at(-1);
   const code = lastCode?.index ?? -1;
   const other = lastOther?.index ?? -1;
-  // True if the code word directly follows the other word, as in "coupon code".
+  // True if the word for "code" directly follows a word for something else, as in "coupon code".
   const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
   if (attached && other < code && phrases.BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
   if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;
@@ -193,7 +193,7 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   return isNamed || phrases.EXPIRED.test(after);
 }
 
-/** Returns the score if the candidate cannot be a code, whatever its announcement says; else undefined. */
+/** Returns the score of a candidate that cannot be a code, whatever is written before it; undefined for others. */
 function refusal(setting: Setting): number | undefined {
   const { alone, direct, sentence, after, sentenceWords, kindsBefore, kindsAfter, candidate } = setting;
   const { shape, value } = candidate;
@@ -238,7 +238,7 @@ export function judge(setting: Setting, mail: MailFacts): number {
   return points > 0 && value.length === 6 ? points + 5 : points;
 }
 
-/** Scores years, capital words and chains of words. They are common, so they need a clear announcement. */
+/** Scores the shapes `year`, `loose` and `words`. Ordinary text has them too, so they need a clear announcement. */
 function judgeLooseShape({ candidate, alone, direct, before }: Setting, announced: number): number {
   const sure =
     candidate.shape === 'words'

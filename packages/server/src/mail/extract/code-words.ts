@@ -5,10 +5,10 @@ import WORD_RULES from './code-words.json' with { type: 'json' };
  * kind below (there called `effect`), with the reason and the language (ISO 639-1):
  * - `promo`: the sentence is advertising, and its code is the same for every recipient;
  * - `cart`: the sentence is about a shopping cart. Its codes are coupons, but a number may be for a payment;
- * - `other`: the number is not a code, even if a code word is next to this word ("order code");
- * - `label`: the number after this word is not a code ("page 4821"), except near a code word ("SMS code");
+ * - `other`: the number is not a code, even if a `code` word is next to this word ("order code");
+ * - `label`: the number after this word is not a code ("page 4821"), except near a `code` word ("SMS code");
  * - `stale`: the code is no longer valid ("your previous code");
- * - `number`: a word for "number", which means a code only next to a code word;
+ * - `number`: a word for "number", which means a code only next to a `code` word;
  * - `code`: the number is a one-time code;
  * - `enter`: tells the reader to type a number, which is a code if the mail is also about access;
  * - `unit`: the number before this word is a quantity ("4821 km").

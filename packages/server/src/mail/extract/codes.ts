@@ -164,7 +164,7 @@ export function findCodes(
   return best(all);
 }
 
-/** Merges equal values. Each repetition adds points. A value that is something else in one place is dropped. */
+/** Merges equal values. Each repetition adds points. Drops a value that is another kind of number in one place. */
 function best(found: readonly Found[]): MailCode[] {
   const byValue = new Map<string, Found>();
   for (const one of found) {

@@ -10,7 +10,7 @@ const PURPOSE_ORDER: readonly Purpose[] = ['unsubscribe', 'reset', 'verify', 'si
 
 export const TEXT_WORDS: readonly (readonly [Purpose, RegExp])[] = PURPOSE_ORDER.map((purpose) => {
   const words: string[] = Object.values(TEXT_PATTERNS[purpose]);
-  // V8 compiles consecutive alternatives to one search if they have no metacharacters.
+  // V8 compiles consecutive alternatives without metacharacters to one search, so these come first.
   words.sort((a, b) => Number(PATTERN.test(a)) - Number(PATTERN.test(b)));
   return [purpose, new RegExp(words.join('|'), 'i')];
 });

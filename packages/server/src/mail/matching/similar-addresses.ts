@@ -53,7 +53,7 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
 }
 
 const [QUOTE, PLUS, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [34, 43, 60, 64, 92, 97, 126] as const;
-/** All bits. Without a parser, the letters of a local part with quotes or non-ASCII text are unknown. */
+/** All 26 letters, for an address with JSON escapes, brackets or non-ASCII text, which {@link lettersAt} cannot read. */
 const ANY_LETTERS = -1;
 
 function countBits(bits: number): number {
@@ -75,8 +75,8 @@ function lettersAt(text: string, start: number): number {
 }
 
 /**
- * The recipients of many mails, with the letters of each local part, so that only the lines of similar ones
- * are parsed: parsing thousands would take milliseconds. Waits that time out together share an instance.
+ * The recipients of many mails, with the letters of each local part, so that only lines with similar ones
+ * are parsed as JSON: parsing thousands would take milliseconds. Waits that time out together share an instance.
  */
 export class RecipientLines {
   readonly text: string;
@@ -107,13 +107,13 @@ export class RecipientLines {
   }
 }
 
-/** Whether two local parts may be similar. A typing error changes at most two letters; a tag only adds some. */
+/** Whether two local parts may be similar: each typing error changes up to two bits, and a tag only adds bits. */
 const areLettersSimilar = (letters: number, wanted: number): boolean =>
   (letters & wanted) === letters ||
   (letters & wanted) === wanted ||
   countBits(letters ^ wanted) <= 2 * MAX_TYPOS;
 
-/** Addresses that need no parser: the inbox address is the text in lower case, without the tag. */
+/** Addresses that {@link inboxAddressOf} need not parse: the result is the text in lower case, without the tag. */
 const PLAIN = /^([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?:\+[a-z0-9._+-]*)?(@[a-z0-9.-]+)$/i;
 
 function inboxAddressOf(path: string): string {

@@ -166,7 +166,7 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
   );
 }
 
-/** Removes an escape sequence directly before another one, which TextDecoder would decode as an error. */
+/** Removes an escape sequence that another one directly follows: TextDecoder would report an error there. */
 function withoutEmptyStretches(bytes: Buffer): Buffer {
   const pieces = bytes.toString('latin1').split(ESC);
   const kept = pieces.filter((piece, at) => piece.length !== 2 || at === 0 || at === pieces.length - 1);
@@ -183,7 +183,7 @@ function platformDecoder(name: string): CharsetDecoder | undefined {
   }
 }
 
-/** Without a byte order mark, the text is big-endian if mostly the first byte of a pair is zero. */
+/** Without a byte order mark, a sample decides: big-endian if zero bytes are mostly the first byte of their pair. */
 function decodeUtf16(bytes: Buffer): string {
   const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff;
   const isMarked = isBigEndian || (bytes[0] === 0xff && bytes[1] === 0xfe);

@@ -86,7 +86,7 @@ class HeaderReader {
   private readonly fields: FieldRange[] = [];
   private readonly keys = new Set<string>();
   private isCut = false;
-  /** The field that the next folded line continues. Undefined after an invalid line, to ignore its folds. */
+  /** The field that the next folded line continues. Undefined after an invalid line, to ignore its folded lines. */
   private open: FieldRange | undefined;
   /** True until a field is read that is not a trace field. Relays put trace fields at the top. */
   private hasOnlyTrace = true;
@@ -135,7 +135,7 @@ class HeaderReader {
     else this.isCut = true;
   }
 
-  /** Whether the line is a fold without its leading blank: a parameter, list item or last line of the header. */
+  /** Whether the line is folded but lost its leading blank: a parameter, a list item, or the end of the header. */
   private isLostFold({ text, next }: Line, { key, end }: FieldRange): boolean {
     if (HAS_PARAMETERS.test(key) && PARAMETER_LINE.test(text)) return true;
     if (this.hasOnlyTrace || BROKEN_FIELD.test(text)) return false;

@@ -117,7 +117,7 @@ function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
   return end > start && bytes[end - 1] === CR ? end - 1 : end;
 }
 
-/** Limit of restored bytes. In uuencode, zero bytes are spaces, which some relays remove at the end of a line. */
+/** Limit of zero bytes added to shortened lines: uuencode writes them as spaces, which relays remove at line ends. */
 export const MAX_FILLED_BYTES = 1024 * 1024;
 
 /** Each character code minus this value gives six bits. The first six bits of a line are its decoded length. */

@@ -23,7 +23,7 @@ import {
 import type { NewMail, NewMailRecipient, Placed } from '../records.ts';
 import { evict } from './ending.ts';
 
-/** A locked inbox. Its counters already include the messages that this batch is about to insert. */
+/** A locked inbox. {@link planMessage} changes its counters for each message, before the messages are inserted. */
 interface BatchInbox {
   id: string;
   accountId: string;
@@ -199,7 +199,7 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
     webhooksOf(tx, accountIds, inboxIds, now),
     outgoing.length === 0 ? Promise.resolve([]) : endDelivered(tx, outgoing, now),
   ]);
-  // Even recipients that will get no message have an `accountOrder` reserved.
+  // An `accountOrder` was reserved for every recipient, even if no message is stored for it.
   const places = new Map(
     taken.map(({ id, account, last }) => [id, { account, order: last - (counts.get(id) ?? 0) }]),
   );

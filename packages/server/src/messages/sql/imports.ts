@@ -13,7 +13,7 @@ export const STAGED_MS = HOUR_MS;
 // An import first stores the sources of its mails under a common name, the stage. They have no messages, so
 // no client can read them. The transaction that creates the inbox adds the messages and removes the stage.
 
-/** Limit per transaction, because other writes wait for it: 0.3 s for this many deliveries, a minute for 200,000. */
+/** Limit of deliveries per transaction. Other writes wait meanwhile: 0.3 s for this many, a minute for 200,000. */
 const MAX_DELIVERIES = 10_000;
 
 export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
@@ -67,7 +67,7 @@ async function addDeliveriesOf(
   await insertRows(tx, 'wakes (webhook_id)', wakes);
 }
 
-/** Adds imported mails to a new inbox. Their `receivedAt` follow `createdAt`, 1 ms apart, and end at `now` or later. */
+/** Adds mails to a new inbox, with `receivedAt` 1 ms apart. The first is after `createdAt`, the last not before `now`. */
 export async function placeStaged(
   tx: Tx,
   { inbox, seq }: { inbox: InboxRecord; seq: number },

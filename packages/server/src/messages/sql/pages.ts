@@ -28,7 +28,7 @@ export const emptyPage = (before: number): NewestPage => ({
   isComplete: true,
 });
 
-/** A message may be this much older than an earlier one of the account, because clocks of nodes differ. */
+/** How far `receivedAt` may decrease from one `accountOrder` to a higher one, because the clocks of nodes differ. */
 const MAX_DISORDER_MS = 60_000;
 
 /** Binary search by `time - MAX_DISORDER_MS`. @returns an `accountOrder` up to which no message is newer than `time` */
@@ -79,7 +79,7 @@ export const pages = {
     return unread ?? rows.map((row) => ({ ...toMessage(row.inboxId, row), accountOrder: row.accountOrder }));
   }),
 
-  /** Returns messages with `after < accountOrder < before`, newest first. The cost does not grow with the account. */
+  /** Returns messages with `after < accountOrder < before`, newest first, equally fast for accounts of any size. */
   listNewest: read(async (db, accountId: string, range: Range, now: number): Promise<NewestPage | Unread> => {
     const { after, before, limit } = bounded(range);
     const account = await placesOf(db, accountId);

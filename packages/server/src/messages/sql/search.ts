@@ -83,7 +83,7 @@ function stretchOf(found: readonly Sized[], empty: number): Stretch {
 /** Returns a `LIKE` pattern that matches all JSON with `text` in any case or Unicode form; null if it is too short. */
 export function likePattern(text: string): string | null {
   const stretches = fold(text).match(PIECES) ?? [];
-  // `_` matches any character: `fold` makes i, k and - also from others (dotted capital I, Kelvin sign, dashes).
+  // `_` matches any character. `fold` also makes i, k and - from other characters (dotted I, Kelvin sign, dashes).
   const patterns = stretches.map((stretch) => stretch.replaceAll(/[ik-]/g, '_'));
   const letters = (pattern: string): number => pattern.replaceAll('_', '').length;
   const [best = ''] = patterns.toSorted((a, b) => letters(b) - letters(a));
@@ -96,7 +96,7 @@ const SUMMARY = textOf('r.summary');
 const CONTENT = textOf('r.content');
 /** True if a part of the mail's text may be only in its raw source. */
 const MAY_LACK_TEXT = constant(`r.size > ${MAY_LACK_TEXT_BYTES}`);
-/** Whether a summary has characters that comparisons ignore. With as many bytes as characters (ASCII), it has none. */
+/** Whether a summary has characters that comparisons ignore. ASCII text (as many bytes as characters) has none. */
 const HAS_INVISIBLE = sql`(length(r.summary) <> length(${SUMMARY}) and ${SUMMARY} ${perEngine({
   sqlite: `glob '*${INVISIBLE_SET}*'`,
   postgres: `~ '${INVISIBLE_SET}'`,

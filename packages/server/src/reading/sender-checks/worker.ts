@@ -15,7 +15,7 @@ const MAX_HEADER_LINES = 1_000;
 const MAX_SIGNATURES = 10;
 /** Limit of each field that the libraries parse. A 4,096-bit signature has less than 2 KiB. */
 const MAX_FIELD_BYTES = 4 * 1024;
-/** Signatures with so much white space are rejected: the library takes quadratic time for it (1.4 s for 60 KB). */
+/** If a signature has so much white space in a row, DKIM and DMARC are `permerror`: the library takes quadratic time. */
 const TOO_MUCH_SPACE = /[ \t\r\n]{64}/;
 const TAKEN_APART = /^(?:(dkim-signature)|from)[ \t]*:/i;
 /** A body is hashed in pieces, so that a large body does not block other checks. */
