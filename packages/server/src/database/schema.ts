@@ -149,7 +149,7 @@ const INBOXES = [
   sql`create table refusals (
     seq ${ROW_NUMBER},
     address text not null, -- JSON text, because RCPT may contain any characters
-    domain ${ID} not null, -- the served domain that the address is on
+    domain ${ID} not null, -- the domain of the address; empty for captured mail
     at ${INT} not null,
     had_no_inbox ${INT} not null, -- 1 if this was the reason of the refusal, and not a fault rule
     details text not null -- JSON text of the other fields
@@ -220,7 +220,7 @@ const MESSAGES = [
     trail text not null, -- steps of parsing
     authentication text, -- JSON text of a MailAuthentication; null if the sender was not checked
     summary ${BYTES} not null, -- UTF-8 JSON of a MailSummary
-    content ${BYTES} not null -- UTF-8 JSON of a MailContent
+    content ${BYTES} not null -- UTF-8 JSON of a StoredContent
   )`,
   sql`create table unread (
     source_seq ${INT} primary key,
@@ -283,7 +283,7 @@ const WEBHOOKS = [
   sql`create index webhooks_of_inbox on webhooks (account_id, inbox_id)`,
   sql`create index webhooks_by_end on webhooks (ends_at)`,
   sql`create index webhooks_due on webhooks (prompt, next_at) where next_at is not null`,
-  // Webhooks with unclaimed deliveries. Storing mail only inserts rows here and never locks a webhook's row.
+  // Webhooks with unclaimed deliveries. Storing mail adds rows here instead of updating webhooks, which claims lock.
   sql`create table wakes (
     seq ${ROW_NUMBER},
     webhook_id ${ID} not null

@@ -230,7 +230,7 @@ export const isReading = (kind: Kind): boolean => kind === 'read' || kind === 's
 export interface Traits {
   /** May use the reserved disk space: frees space, overwrites existing rows or is needed for deletions. */
   mayUseReserve?: true;
-  /** Changes no inbox, address or domain owner, except counters of inboxes, so the receiver's cache stays valid. */
+  /** Changes no address, domain owner or inbox (except its counters), so the cache of the mail receiver stays valid. */
   keepsInboxes?: true;
   /**
    * `relaxed`: the commit may be lost in a crash of the machine, because the data can be recreated.

@@ -91,7 +91,7 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/** Whether a part beside the root of a multipart/related is also a body. The root must contain no body of its kind. */
+/** Whether a part of a multipart/related is a body beside the root: text if the root has none, HTML if it has none. */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);

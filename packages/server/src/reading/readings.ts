@@ -88,7 +88,7 @@ export class Readings {
     this.#deps = deps;
   }
 
-  /** Parses the mails that an earlier process left unparsed: once at the start, and every {@link LOOK_MS}. */
+  /** Parses mails that a process left unparsed: at the start, after `SECOND_LOOK_MS`, then every `LOOK_MS`. */
   async start(): Promise<void> {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopped;

@@ -27,15 +27,15 @@ const ADDED_PER_STEP = 100;
 
 export type FaultPoint = AppliedFault['at'];
 
-/** `address` of a refusal without a recipient: a failed TLS handshake, or a MAIL refused for its size. */
+/** `address` of a refusal without a recipient: of a TLS handshake, of credentials, or of the MAIL command. */
 export const NO_RECIPIENT = '';
 
-/** Mail that did not get a 250 reply, or a failed TLS handshake. */
+/** Mail without a 250 reply, refused credentials, a failed TLS handshake, or a record of {@link capturedMail}. */
 export interface Refusal {
   at: number;
   /** Lower case, without a tag; or {@link NO_RECIPIENT}. */
   address: string;
-  /** Code and text of the reply; the reason of a failed handshake; '' if a fault sent no reply. */
+  /** Code and text of the reply; the reason of a failed handshake; '' if no reply refused the mail. */
   reply: string;
   mailFrom: string;
   helo: string;
@@ -153,7 +153,7 @@ export const refusals = {
     ),
   ),
 
-  /** Refusals for domains of the account, and for addresses that it has or had in the last 7 days, newest first. */
+  /** Refusals for domains of the account, and for addresses that it has, holds or had in the last 7 days, newest first. */
   listByAccount: search((db, accountId: string, page: Page & { address?: string }, now: number) => {
     const { after, address, limit } = page;
     const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;

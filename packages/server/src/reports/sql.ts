@@ -20,7 +20,7 @@ export interface RunInbox extends Pick<ReportedInbox, 'id' | 'address' | 'labels
   received: number;
   firstReceivedAt: number | null;
   waits: InboxWaits;
-  /** Refused mail to the address while no newer inbox had the address. Excludes refusals by fault rules. */
+  /** Mail refused for the address from the creation of this inbox to that of the next one. Excludes fault rules. */
   refusals: { count: number; last: (Omit<ReportedRefusal, 'at'> & { at: number }) | null };
 }
 

@@ -24,7 +24,7 @@ import { USAGE_KEPT_MS } from '../usage/sql.ts';
 import { EXPLAINED_KEPT_MS, removeContentOf } from '../waits/sql.ts';
 import { cancelOfInboxes, DELIVERY_KEPT_MS, removeEndedWebhook } from '../webhooks/sql/removal.ts';
 
-/** Deletes about `limit` rows and returns how many; fewer than `limit` mean that none is left. */
+/** Deletes about `limit` rows and returns how many. Fewer than `limit` means that no row is left. */
 export type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
 
 export const inSequence =

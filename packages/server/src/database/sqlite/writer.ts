@@ -54,7 +54,7 @@ function bytesAdded({ path, args: [items, ...others] }: Call): number {
 function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
   const numberOf = (query: string): number => Number(Object.values(database.prepare(query).get() ?? {})[0]);
   const pageBytes = numberOf('pragma page_size');
-  /** Free bytes of the disk at the last failed truncation of the WAL. It is retried only if more bytes are free. */
+  /** Free bytes of the disk at the last failed truncation of the WAL. It is tried again only when more are free. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
   let admitted = 0;
 

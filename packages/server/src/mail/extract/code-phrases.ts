@@ -50,7 +50,7 @@ export const VERB = /\s(?:is|lautet|ist|est|es|è|é)[\s:*"„“]*$/iu;
 export const IN_SUBJECT =
   /\b(?:in|of|im|in der|dans l[’']|en el|nell[’']|no|in het|w) ?(?:the |this )?(?:e-?mail[’']?s? )?(?:subject|betreff\w*|objet|asunto|oggetto|assunto|onderwerp|temacie)\b|件名|主题|主旨|제목/i;
 
-/** In a mail without such a word, a "code" does not give access: "job code", "code magasin". */
+/** Words about access. In a mail without them, a "code" is another kind of number: "job code", "code magasin". */
 const ACCESS_WORDS: readonly RegExp[] = [
   /valid|expir|secur|authenti|autenti|approv|genehmig|aprob|aprov|uwierzyteln|аутентиф|xác thực|your account|unlock|passw|gültig|läuft|verfällt|sicher|geheim|weitergeb|zugangs|freigabe|freigeben|valable|sécuri|d’accès|d'accès|partilh|confidentiel|válid|caduc|caduq|segur|compart|acceso|acesso|autoriza|scad|sicur|condivid|accesso|autorizz|geldig|verlo|beveilig|deel|toegang|giltig|gyldig|gäller|utløper|udløber|säkerhet|sikkerhed|sikkerhet|del ikke|del inte|voimassa|vanhen|ważn|wygas|bezpiecz|platn|platí|bezpeč|érvényes|bizton|valabil|geçerli|paylaş|güven|действ|безопас|дійсн|безпек|ισχύ|λήγει|ασφάλ|有効|セキュリティ|有效|安全|泄露|유효|만료|보안|صالح|صلاحي|تشارك|أمان|تنتهي|معتبر|בתוקף|תקף|पर मान्य|मान्य|साझा|सुरक्षा|berlaku|hiệu lực|chia sẻ|หมดอายุ|ภายใน/,
   /votre compte|ton compte|tu cuenta|su cuenta|sua conta|tua conta|tuo account|je account|uw account|ditt konto|din konto|twoje kont|twoim kont|vašeho účtu|fiókod|contul tău|аккаунт|акаунт|hesabın|حسابك|アカウント|계정|账户|账号|帳戶|帳號|tài khoản|akun/,

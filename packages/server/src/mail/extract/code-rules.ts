@@ -109,7 +109,7 @@ function nextNoun(words: readonly string[], at: number): string {
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
-/** How many words before a candidate are searched for words like "code" (`code`), "key" or "order" (`other`). */
+/** How many words before a candidate are searched for "code" (`code`), "key" (`key`), "order" (`other`) and the like. */
 function reachesOf({ alone, direct, wide, candidate, kindsBefore }: Setting) {
   const entered = entersCode(kindsBefore);
   // "Sign-in key: K7QX-2M9P" is a code, but a key with only digits may be anything.

@@ -90,7 +90,7 @@ function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   );
 }
 
-/** Whether the recipient requested the mail. Sign-in links count only in first place: newsletters have them later. */
+/** Whether the recipient requested the mail. A sign-in link must come first: newsletters have one further down. */
 const isAskedFor = ({ links }: MailContent, { codes }: MailSummary): boolean =>
   codes.length > 0 ||
   links[0]?.kind === 'sign-in' ||

@@ -83,7 +83,7 @@ class PageWriter extends TagReader {
     }
     const changed = this.localImages();
     if (LINKS.has(tag)) {
-      // Links to anchors stay in the frame. The targets of all other links are replaced.
+      // Links to anchors stay in the frame. All other links open in a new tab, whatever their target.
       if (attributes.get('href')?.startsWith('#')) changed.set('target', '_self');
       else if (attributes.has('target')) changed.set('target', '_blank');
     }

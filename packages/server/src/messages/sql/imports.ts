@@ -13,7 +13,7 @@ export const STAGED_MS = HOUR_MS;
 // An import first stores the sources of its mails under a common name, the stage. They have no messages, so
 // no client can read them. The transaction that creates the inbox adds the messages and removes the stage.
 
-/** Limit of deliveries per transaction. Other writes wait meanwhile: 0.3 s for this many, a minute for 200,000. */
+/** Limit of deliveries per transaction. Adding this many takes 0.3 s, during which other writes wait. */
 const MAX_DELIVERIES = 10_000;
 
 export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
