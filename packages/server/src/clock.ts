@@ -28,7 +28,7 @@ export function monthAround(time: number): { start: number; end: number } {
 /** Results of the store are cached for this long. This delays the effect of changes by other processes. */
 export const CACHE_TTL_MS = 500;
 
-/** `now` jumps when the clock is corrected, so deadlines, caches, rate limits and leases use `monotonic`. */
+/** `now` jumps when the clock is corrected, so deadlines, caches and rate limits use `monotonic`. */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;

@@ -19,7 +19,7 @@ interface Limits {
 const EXEMPT_SHARE = 0.5;
 
 // Above the limit of a client, its new connection replaces one of its idle connections. Above the total limit, it
-// replaces an idle one of the client with the most. So a client that floods the server replaces only its own.
+// replaces an idle one of the client with the most connections, so a client that floods the server loses its own.
 export class ConnectionLimiter<C extends LimitedConnection> {
   readonly #limits: Limits;
   /** Connections of each client, the least recently used first. */

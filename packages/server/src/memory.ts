@@ -45,7 +45,7 @@ export function freeRead({ buffer, byteLength }: Uint8Array): void {
 /** Number of bytes per turn of the event loop. Copying them takes a third of a millisecond. */
 const COPIED_PER_TURN = 1024 * 1024;
 
-/** Returns a copy that is not resizable and so twice as fast to read; empty as soon as `isNeeded` returns false. */
+/** Returns a copy, not resizable and so twice as fast to read; an empty array as soon as `isNeeded` returns false. */
 export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
   const copy = new Uint8Array(bytes.length);
   for (let at = 0; at < copy.length; at += COPIED_PER_TURN) {

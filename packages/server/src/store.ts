@@ -52,8 +52,8 @@ const operations = {
 };
 
 /**
- * Times are epoch milliseconds. Every read checks that the inbox is live, because expired inboxes may be deleted
- * late. A `find…` returns `undefined` for rows of other accounts as well. Arguments and results may be sent
+ * Times are epoch milliseconds. Every read checks the expiry of the inbox, because expired inboxes may be deleted
+ * late. With an `accountId`, a read returns no rows of other accounts. Arguments and results may be sent
  * to another thread. If the storage fails, a call throws one of two AppErrors (HTTP 503, SMTP 451):
  * - `unavailable`: nothing was changed, or a deletion in steps is incomplete; the call may be repeated
  * - `outcome_unknown`: the whole write may have taken effect
@@ -154,7 +154,7 @@ function createQueue() {
   };
 }
 
-/** Caches results of reads until the next write. If other processes write too, only concurrent callers share a read. */
+/** Caches reads until the next write or {@link CACHE_TTL_MS}; if other processes write too, shares only concurrent ones. */
 export function createSharing(
   store: Pick<Store, 'generation'>,
   clock: Pick<Clock, 'monotonic'>,

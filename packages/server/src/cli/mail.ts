@@ -110,7 +110,7 @@ function requireReply(start: string, reply: string): void {
   if (!reply.startsWith(start)) throw new SmtpRejection(reply, null);
 }
 
-/** @returns the last reply, '' if all recipients are rejected @throws SmtpRejection for commands other than RCPT */
+/** @returns the reply to the message ('' if all recipients are rejected) @throws SmtpRejection for other rejections */
 export async function deliver(server: HostPort, envelope: Envelope) {
   const { socket, next, say } = openDialog(server, 15_000);
   const rejected: SmtpRejection[] = [];

@@ -65,7 +65,7 @@ const addressesIn = (list: string): string[] =>
 
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
 
-/** Finds the envelope, adds missing header fields and removes Bcc. @param user the sender's account on this machine */
+/** Finds the envelope, adds missing header fields; with -t, removes Bcc. @param user the user of this machine who sends */
 function prepare(input: Buffer, options: Options, user: string, now: number): Envelope {
   let text = input.toString('latin1').replace(/^From [^\n]*\n/, '');
   if (options.endsAtDot) text = text.replace(/(^|\n)\.\r?(?:\n[\s\S]*)?$/, '$1');

@@ -29,7 +29,7 @@ const folderOf = (path: string): string | undefined => (path.includes('://') ? u
 
 const isOn = (text: string): boolean => /^(?:1|true|yes|on)$/i.test(text);
 
-/** Variables that need no setting, because Mayfly always behaves as they request. */
+/** Ignored without a warning: Mayfly always behaves as these variables request, or lacks what they configure. */
 const FULFILLED = [
   'MP_SMTP_AUTH_ACCEPT_ANY',
   'MP_SMTP_AUTH_ALLOW_INSECURE',

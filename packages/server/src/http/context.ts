@@ -49,7 +49,7 @@ export interface HttpDeps {
   clock: Clock;
   log: Logger;
   metrics: Registry;
-  /** Whether the development key is accepted, at least by imitated APIs. */
+  /** Whether the development key is accepted, by Mayfly's own API or only by imitated APIs. */
   hasDevKey?: boolean | undefined;
   signInCodes: SignInCodes;
   /** Set only by tests. */

@@ -233,7 +233,7 @@ class HttpConnection implements LimitedConnection {
   }
 }
 
-/** Limit of requests per client address and turn of the event loop. A thousand ordinary clients send fewer. */
+/** Limit of requests per client address and turn of the event loop. A thousand users of one address send fewer. */
 const MAX_REQUESTS = 500;
 /** A chunk of a body takes an eighth of the CPU time of a request. */
 const REQUESTS_PER_CHUNK = 1 / 8;

@@ -42,7 +42,7 @@ const DELETED =
   'The message was stored, and deleted before it could be returned. Send it again if it is still needed.';
 const ERRORS = ['inbox_full', 'message_too_large', 'malformed_message'] satisfies ErrorCode[];
 
-/** Returns an error handler. It throws as {@link throwEnded} for `code`, or `otherwise` if the inbox is live. */
+/** Returns an error handler. For errors with `code`, it throws as {@link throwEnded}; `otherwise` if the inbox is live. */
 const reportEnd =
   ({ store, clock }: HttpDeps, request: FastifyRequest, code: ErrorCode, otherwise?: AppError) =>
   (error: unknown) => {

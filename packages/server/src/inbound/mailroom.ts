@@ -148,7 +148,7 @@ async function sendTogether(
     if (one.status === 'rejected') refuse(one.reason, admitted[place]?.[0] ?? place);
 }
 
-/** Drops and records recipients without an inbox. @throws Refused if no recipient is left */
+/** Drops and records recipients without an inbox. @throws Refused if none is left, AppError if an inbox is full */
 async function admit(served: Served, sending: Sending): Promise<Admitted> {
   const { mailFrom, providerId, given } = sending;
   const { clock, provider, remoteAddress } = served;

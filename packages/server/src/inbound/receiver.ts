@@ -156,7 +156,7 @@ export class Receiver {
     });
   }
 
-  /** Stores and parses a message of the import `stage`, before its inbox is created. @returns the id of the source */
+  /** Stores and parses a message of the import `stage`, before its inbox is created. @returns the id of the stored mail */
   stage(
     { envelope, received, trail }: Pick<ReceivedMail, 'envelope' | 'received' | 'trail'>,
     accountId: string,
@@ -184,7 +184,7 @@ export class Receiver {
   }
 
   /**
-   * Queues a refusal, so that no reply waits for the disk. One with a recipient is stored only if the domain belongs
+   * Queues a refusal, so that no reply waits for the disk. If it has a recipient, it is stored only if the domain belongs
    * to an account, or is a shared domain, a subdomain of one, or similar to one.
    * @param refusal `address`: the path of the RCPT command, or {@link NO_RECIPIENT}
    */

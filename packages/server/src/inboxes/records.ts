@@ -54,7 +54,7 @@ export interface IdempotentRequest {
 
 export interface StagedMails {
   stage: string;
-  /** Ids of rows of `sources`, with the RCPT addresses; an empty `rcptTo` stands for the address of the inbox. */
+  /** `source`: id of a stored mail. `rcptTo`: its RCPT addresses; if empty, the address of the inbox is its recipient. */
   mails: { source: number; rcptTo: string[] }[];
   /** The current time. The inbox gets an earlier `createdAt`: when the import began. */
   now: number;

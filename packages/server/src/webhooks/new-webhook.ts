@@ -13,7 +13,7 @@ interface Deps {
   plans: Plans;
 }
 
-/** Passed to inbox routes, which must not import webhooks. The functions throw AppError `webhook_url_refused`. */
+/** Passed to `createInbox`, whose folder is below this one and must not import it. The functions throw AppError `webhook_url_refused`. */
 export const createNewWebhooks = ({ guard, clock, plans }: Deps) => ({
   checkUrl: (url: string): Promise<string> => checkUrl(url, guard),
 

@@ -105,7 +105,7 @@ export interface Asking {
 
 type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 
-/** Authenticates requests. Caches keys and accounts for {@link CACHE_TTL_MS}, and inboxes until the next write. */
+/** Authenticates requests. Caches keys, accounts and inboxes for {@link CACHE_TTL_MS}, inboxes only until the next write. */
 export class Guard {
   readonly #deps: GuardDeps;
   /** Credentials by Authorization header: hashing the header for each request would be slow. */

@@ -34,7 +34,7 @@ const PART_CSP = "default-src 'none'; sandbox";
 const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i;
 const CHALLENGE = { 'www-authenticate': 'Basic realm="Mayfly: an API key or a read token as password"' };
 
-/** Converts HTTP Basic (RFC 7617) or a bearer token to the Authorization header of Mayfly's own API. */
+/** Converts HTTP Basic (RFC 7617) or a bearer token to Mayfly's Authorization header; default: the development key. */
 function authorizationOf({ headers }: FastifyRequest, { deps }: RouteContext): string {
   const { authorization } = headers;
   if (authorization === undefined && !deps.hasDevKey)

@@ -25,8 +25,8 @@ interface Pop3Deps extends ServerDeps {
   findInbox: FindCaptureTarget;
 }
 
-/** After up to this `Retry-After` (seconds), a request is repeated, because POP3 clients do not handle rate limits. */
-const MAX_PAUSE = 5;
+/** Up to this `Retry-After`, the server repeats a request itself, because POP3 clients do not handle rate limits. */
+const MAX_RETRY_AFTER_SECONDS = 5;
 
 type Send = (
   asked: Asked,
@@ -71,7 +71,7 @@ const senderOf =
       });
       const end = () => void raw.res.destroy();
       const pause = statusCode === 429 ? Number(headers['retry-after']) : Number.NaN;
-      if (!(pause <= MAX_PAUSE) || stopping.aborted)
+      if (!(pause <= MAX_RETRY_AFTER_SECONDS) || stopping.aborted)
         return { status: statusCode, headers: headers as Answer['headers'], body: stream(), end };
       end();
       await clock.sleep(pause * SECOND_MS, stopping);

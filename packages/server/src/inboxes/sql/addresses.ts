@@ -28,7 +28,7 @@ interface Entry {
 
 /** @returns false if a live inbox has the address, or another account has reserved it */
 async function occupy(tx: Tx, { address, accountId, inboxId, busyUntil, until }: Entry, now: number) {
-  // Keep the later `reserved_until`: a hold of some minutes must not shorten the account's 7 days of quarantine.
+  // Keep the later `reserved_until`: a reservation of minutes must not shorten the quarantine of 7 days.
   const taken = await tx.run(
     sql`insert into addresses (address, account_id, inbox_id, busy_until, reserved_until)
       values (${address}, ${accountId}, ${inboxId}, ${busyUntil}, ${until})

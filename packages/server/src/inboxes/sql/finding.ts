@@ -22,7 +22,7 @@ export interface InboxRow extends Omit<InboxRecord, 'labels' | 'localPart' | 'do
   replayUntil: number | null;
 }
 
-/** An inbox that the sweeper has freed is always expired, even if the clock was set back. @param now epoch milliseconds */
+/** An inbox that the sweeper has marked as `freed` stays expired, even if the clock was set back. @param now epoch ms */
 export function toInbox({ labels, freed, replayUntil, ...row }: InboxRow, now: number): InboxRecord {
   const at = row.address.lastIndexOf('@');
   return {

@@ -143,7 +143,7 @@ export const webhooks = {
     return { webhooks: rows.slice(0, limit).map(toWebhook), hasMore: rows.length > limit };
   }),
 
-  /** Enabling resets failures; disabling cancels pending deliveries. @returns undefined if it is not live */
+  /** Enabling resets the failure count; disabling cancels pending deliveries. @returns undefined if it is not live */
   update: write(
     { mayUseReserve: true },
     async (tx, accountId: string, webhookId: string, changes: UpdateWebhook, now: number) => {
