@@ -245,7 +245,7 @@ const MESSAGES = [
     stage ${ID} -- name of the import; null if the source is to be deleted
   )`,
   // A mail in one inbox. Its id contains received_at, so the primary key finds it by id as well. A foreign
-  // key to sources would need one more index entry for every message.
+  // key to sources would need an index on source_seq.
   sql`create table messages (
     inbox_seq ${INT} not null ${INBOX_KEY},
     received_at ${INT} not null,

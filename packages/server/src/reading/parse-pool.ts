@@ -84,7 +84,7 @@ class Thread {
   results = 0;
   /** The current job is slow. The worker receives no new jobs until it has finished all of its jobs. */
   isSlow = false;
-  /** The current job at the last check, and the time when it was first seen (monotonic milliseconds). */
+  /** The current job at the last check. `since`: monotonic ms when it was first seen, or when the worker became idle. */
   watched: Job | undefined;
   since = systemClock.monotonic();
   readonly #begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));

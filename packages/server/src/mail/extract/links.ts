@@ -17,7 +17,7 @@ const FILE_PATH = /^[\w@-]+(?:\/[\w@.-]+)+$/;
 
 /** Also matches directly after a word: in "seehttps://a.test", the URL begins at "https". */
 const WEB_SCHEME = /https?$/i;
-/** Other schemes than HTTP, such as `acme` in an app link (RFC 3986 section 3.1). */
+/** Schemes other than HTTP, such as `acme` in an app link (RFC 3986 section 3.1). */
 const APP_SCHEME = /(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,31}$/i;
 const MAX_SCHEME = 33;
 /** Schemes that mail programs do not open. */
