@@ -54,11 +54,14 @@ describe('mail to the domain of one account', () => {
     await give('moved.test', stranger.account.id);
     const body = { localPart: 'old', domain: 'moved.test' };
     const old = (await app.api('POST', '/v1/inboxes', { as: stranger.key, body })).body;
-    expect(await sendTo([old.address], 'before')).toEqual(['250 2.1.5 Recipient OK']);
+    const catchAll = { catchAll: true, domain: 'moved.test' };
+    expect((await app.api('POST', '/v1/inboxes', { as: stranger.key, body: catchAll })).status).toBe(201);
+    const both = [old.address, 'any@moved.test'];
+    expect(await sendTo(both, 'before')).toEqual(Array(2).fill('250 2.1.5 Recipient OK'));
     await give('moved.test', ownId);
-    expect(await sendTo([old.address])).toEqual([UNKNOWN]);
+    expect(await sendTo(both)).toEqual([UNKNOWN, UNKNOWN]);
     await store.domains.remove('moved.test');
-    expect(await sendTo([old.address])).toEqual([UNKNOWN]);
+    expect(await sendTo(both)).toEqual([UNKNOWN, UNKNOWN]);
     expect(await subjects(old)).toEqual(['before']);
     expect((await explained(old, stranger.key)).refused).toEqual([]);
   });

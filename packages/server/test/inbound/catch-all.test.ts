@@ -82,8 +82,11 @@ describe('a catch-all inbox on a sub-domain of its own', () => {
     expect(await recipientsOf(app, inbox)).toEqual(recipients.toReversed().map((recipient) => [recipient]));
   });
 
-  it('shows a mail to several of its addresses once, with all of them', async () => {
+  it('shows a mail to several of its addresses once, with all of them, and meets its fault rules at each', async () => {
     const inbox = await catchAll();
+    const body = { rules: [{ at: 'rcpt', reply: { code: 451, text: 'Busy' } }] };
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body });
+    expect(await ask(`any@${inbox.domain}`)).toBe('451 Busy');
     const recipients = [`one@${inbox.domain}`, `two+x@${inbox.domain}`, inbox.address];
     expect((await send(...recipients)).replies).toEqual([OK, OK, OK]);
     expect(await recipientsOf(app, inbox)).toEqual([recipients]);

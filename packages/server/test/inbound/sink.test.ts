@@ -67,7 +67,10 @@ describe('with the sink on', () => {
       })
     ).body.explanation;
 
-  it('takes every mail to any domain that no inbox takes', async () => {
+  it('takes every mail to any domain that no inbox takes, and meets its fault rules there', async () => {
+    const body = { rules: [{ at: 'rcpt', reply: { code: 451, text: 'Busy' } }] };
+    await app.api('PUT', `/v1/inboxes/${sink.id}/faults`, { body });
+    expect(await ask('any@example.com')).toBe('451 Busy');
     const recipients = [
       'someone@example.com',
       'nobody@mayfly.test',

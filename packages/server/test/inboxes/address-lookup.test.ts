@@ -1,8 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type TestInbox, useHttp } from '../http/start-http.ts';
 
-const _MINUTE = 60_000;
-
 describe('GET /v1/inboxes?address=', () => {
   const http = useHttp();
   let inbox: TestInbox;

@@ -2,8 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { httpOfTest, useAccounts } from '../http/start-http.ts';
 
-const _DAY_MS = 86_400_000;
-
 describe('an account on the free plan', () => {
   const http = useAccounts({}, 'free');
 

@@ -4,7 +4,6 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { describeOnEngines } from '../support/nodes.ts';
 import { useApp } from '../support/start-app.ts';
 
-const _HOUR = 3_600_000;
 const SECRET = 'Secret words 4711';
 
 describeOnEngines('what a failed wait has explained', (engine) => {

@@ -224,9 +224,10 @@ describe('the document', () => {
     }
   });
 
-  it('hides no route: all there are stand in it, but for those that are open to all', async () => {
+  it('hides no route: all there are stand in it, but for those that are open to all; each declares its access', async () => {
     const deps: Partial<HttpDeps> = { store: http.store, clock: http.clock, metrics: new Registry() };
     const { app } = await buildApp(testConfig(options), deps as HttpDeps);
+    expect(() => app.get('/forgotten', () => 'open')).toThrow('GET /forgotten declares no access');
     await app.ready();
     const above: string[] = [];
     const routes = app

@@ -288,13 +288,15 @@ export function describeWebhooks(given: Given): void {
     );
 
     it('that are pending end with their inbox, also when they are more than one step of a sweep takes', async () => {
-      const { on, store, owner, inbox, mails, log } = await start();
-      await store.webhooks.create(owner, webhookAt({ inboxId: inbox.id }), 99);
+      const { on, store, owner, inbox, webhook, mails, claim, log } = await start();
+      const { id: own } = await store.webhooks.create(owner, webhookAt({ inboxId: inbox.id }), 99);
       await mails(MANY);
       await store.inboxes.setExpiry(owner, inbox.id, { ttlMinutes: 1, expiresAt: T + 1 }, T);
+      expect((await claim(T + 1)).map(({ webhookId }) => webhookId)).toEqual([webhook]);
       await sweepAll(store, T + 1, 100);
       expect(await on.sql('select id from deliveries where ended_at is null')).toEqual([]);
-      expect(reasons(await log())).toEqual(new Set(['cancelled: The inbox ended.']));
+      for (const id of [webhook, own])
+        expect(reasons(await log(id))).toEqual(new Set(['cancelled: The inbox ended.']));
     });
 
     it('go with their webhook when it is deleted, also one that is under way', async () => {

@@ -9,8 +9,6 @@ import { createDatabase } from './open-postgres.ts';
 
 const IS_THERE = await hasPostgres();
 /** Servers that start at once on an empty database, and how often that is tried. */
-const _STARTS = 6;
-const _ROUNDS = inForm(2, 5);
 /** How often everything is used before an upgrade and after it. */
 const USES = inForm(5, 15);
 
