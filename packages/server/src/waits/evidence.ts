@@ -39,7 +39,7 @@ type Peer = Pick<Refusal, 'remoteAddress' | 'helo'>;
 export interface SmtpClients {
   /** When an SMTP client was last active, epoch milliseconds; null before the first. */
   readonly lastAt: number | null;
-  /** Clients that disconnected after this time without naming a recipient, newest first. */
+  /** Clients, except health checks, that disconnected after this time without naming a recipient, newest first. */
   earlyLeavers(after: number): Peer[];
   hasDeliveredSince(client: Peer, at: number): boolean;
 }

@@ -13,7 +13,7 @@ interface Deps {
   plans: Plans;
 }
 
-/** Passed to `createInbox`, whose folder is below this one and must not import it. The functions throw AppError `webhook_url_refused`. */
+/** Passed to `createInbox`, which is on a lower level and must not import this. The functions throw AppError `webhook_url_refused`. */
 export const createNewWebhooks = ({ guard, clock, plans }: Deps) => ({
   checkUrl: (url: string): Promise<string> => checkUrl(url, guard),
 

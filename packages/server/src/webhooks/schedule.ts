@@ -3,7 +3,7 @@ import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS } from './outbound/send.ts';
 import type { FailureStreak } from './sql/record.ts';
 
-/** Longer than any attempt takes, so a lease expires only if its process has crashed. */
+/** Longer than an HTTP attempt can take, so its lease expires only if its process has crashed. */
 export const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
 
 export const RETRY_DELAYS_MS: readonly number[] = [
