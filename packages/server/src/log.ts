@@ -103,7 +103,7 @@ export function writeToFile(descriptor: number): WriteLog {
 const SECRETS = ['authorization', 'token', 'secret', '*.token', '*.secret'];
 const REDACTED = ['req.headers', 'headers', 'err.client', ...SECRETS];
 
-/** Creates a logger of JSON lines. Never log bodies, credentials or full webhook URLs: redaction does not find all. */
+/** Creates a logger of JSON lines. Never log bodies, credentials or full webhook URLs: redaction misses some. */
 export function createLog(level: LogLevel, output: LogOutput = new LogOutput(writeToFile(1))): Logger {
   return pino(
     {

@@ -106,7 +106,7 @@ export async function restore(
   }
 }
 
-/** The owner of the folder must own the new files, also if root restores them. Only root can change owners. */
+/** The owner of the folder must own the new files, even if root restores the backup. Only root can change owners. */
 function giveToOwner(folder: string, files: readonly string[]): void {
   const { uid, gid } = statSync(folder);
   for (const file of files) {

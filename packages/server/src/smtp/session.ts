@@ -158,7 +158,7 @@ export class Session {
     this.#transport.end(this.#output);
   }
 
-  /** Ends the session: at once, or after the message that is being received or stored. Skips delays. */
+  /** Ends the session: at once, or after the message that is being received or stored. Ends fault delays. */
   leave(): void {
     this.#isLeaving = true;
     this.#delay?.abort();
