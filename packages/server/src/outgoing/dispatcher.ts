@@ -41,7 +41,8 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
 
   protected async claim(now: number): Promise<number> {
     const { store, clock } = this.deps;
-    const limit = MAX_ATTEMPTS_AT_ONCE - this.inProgress;
+    // Negative without `max`, because `limit` is not for scheduled mail.
+    const limit = Math.max(0, MAX_ATTEMPTS_AT_ONCE - this.inProgress);
     const claimed = await store.outgoing.claim({ limit, leaseMs: LEASE_MS }, clock.now(), now);
     // Scheduled mails of an inbox are sent one after another; all other items are sent concurrently.
     const flows = Map.groupBy(claimed, ({ kind, inboxId, id }) => (kind === 'scheduled' ? inboxId : id));
