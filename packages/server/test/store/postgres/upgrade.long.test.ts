@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { queryPostgres } from '../../reading/promises/reading-servers.ts';
 import { inForm } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
@@ -8,7 +9,6 @@ import { startHttp } from '../../webhooks/receivers.ts';
 import { createDatabase } from './open-postgres.ts';
 
 const IS_THERE = await hasPostgres();
-/** Servers that start at once on an empty database, and how often that is tried. */
 /** How often everything is used before an upgrade and after it. */
 const USES = inForm(5, 15);
 
@@ -56,6 +56,13 @@ describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
     expect((await app.api('DELETE', `/v1/keys/${key.body.id}`)).status).toBe(204);
     expect((await app.api('DELETE', `/v1/inboxes/${inbox.id}`)).status).toBe(204);
   }
+
+  it('creates them once, however many servers start at the same time', async () => {
+    const url = await createDatabase(cluster);
+    const stores = await Promise.all(Array.from({ length: 6 }, () => openPostgres({ url })));
+    await Promise.all(stores.map((store) => store.close()));
+    expect(await queryPostgres(url, 'select schema from schema_versions')).toEqual([{ schema: 1 }]);
+  });
 
   it('leaves servers of the previous version working', async () => {
     const url = await createDatabase(cluster);
