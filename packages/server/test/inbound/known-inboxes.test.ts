@@ -2,14 +2,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Store } from '../../src/store.ts';
 import { mailTo, onlyPlaced } from '../store/builders.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { rcpt } from '../support/mail/smtp-mail.ts';
+import { rcpt, sendMail } from '../support/mail/smtp-mail.ts';
 import { useApp } from '../support/start-app.ts';
 
 const NO_SUCH = '550 5.1.1 No such inbox here';
 const OK = '250 2.1.5 Recipient OK';
 
 const clock = new FakeClock();
-const app = useApp({}, { clock });
+const MAX = 3;
+const app = useApp({ MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: MAX } }) }, { clock });
 /** Beside the running server, as the operator's command line works. */
 let beside: Store;
 let accountId: string;
@@ -25,6 +26,23 @@ it('an inbox to which mail has just come refuses the next as soon as it is delet
   expect([await ask(address), await ask(address)]).toEqual([OK, OK]);
   await app.api('DELETE', '/v1/inboxes?label.run=7');
   expect(await ask(address)).toBe(NO_SUCH);
+});
+
+it('an inbox to which mail has just come refuses the next the moment it expires', async () => {
+  const { address } = await app.createInbox({ ttlMinutes: 1 });
+  await clock.advance(59_999);
+  expect(await ask(address)).toBe(OK);
+  await clock.advance(1);
+  expect(await ask(address)).toBe(NO_SUCH);
+});
+
+it('an inbox to which mail has just come refuses the next at RCPT once it is full, and takes one again when a message was deleted', async () => {
+  const { address, id } = await app.createInbox();
+  for (let n = 0; n < MAX; n++) expect((await sendMail(app.smtp.port, [address])).replies).toEqual([OK]);
+  expect(await ask(address)).toBe('452 4.2.2 Inbox is full');
+  const { body } = await app.api('GET', `/v1/inboxes/${id}/messages`);
+  await app.api('DELETE', `/v1/inboxes/${id}/messages/${body.messages[0].id}`);
+  expect(await ask(address)).toBe(OK);
 });
 
 it('an inbox to which mail has just come is what the operator made of it half a second later', async () => {
