@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Ask, createDns } from '../../../src/reading/sender-checks/dns-cache.ts';
+import { type Ask, askForOneMail, createDns } from '../../../src/reading/sender-checks/dns-cache.ts';
 import { type NameServer, startNameServer } from '../../support/name-server.ts';
 
 let names: NameServer;
@@ -49,6 +50,18 @@ describe('records of senders', () => {
     names.zone['c.test'] = { TXT: ['back'] };
     expect(await ask('c.test', 'TXT')).toEqual([['back']]);
     expect(names.questions).toHaveLength(asked + 1);
+  });
+
+  it('end at once with the time of their mail, like a timeout; queries of another mail go on', async () => {
+    names.zone['e.test'] = 'silent';
+    const over = new AbortController();
+    const one = askForOneMail(ask, over.signal);
+    const asking = codeOf(one('e.test', 'TXT'));
+    await names.untilAsked('TXT e.test');
+    over.abort();
+    expect(await Promise.race([asking, nextTurn()])).toBe('ETIMEOUT');
+    expect(await codeOf(one('a.test', 'TXT'))).toBe('ETIMEOUT');
+    expect(await ask('a.test', 'TXT')).toHaveLength(2);
   });
 
   it('are refused when they are larger than any domain needs', async () => {
