@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { MailQueue } from '../nodes/mail-queue.ts';
 import { useSiteOfTest } from '../nodes/nodes.ts';
@@ -99,9 +100,10 @@ describe.skipIf(!stracing)(
   () => {
     const site = useSiteOfTest(0, { engine: 'SQLite' });
 
-    test('the 250 after DATA is written only after the log that contains the mail was synced', async () => {
+    /** Runs a server under strace while it receives mails. */
+    async function trace(nodeArgs: string[]): Promise<ReturnType<typeof checkOrder>> {
       const log = `${site().dataDir()}.log`;
-      const server = await site().startNode({ under: [...STRACE, '-o', log] });
+      const server = await site().startNode({ under: [...STRACE, '-o', log], nodeArgs });
       const to = [(await server.createInbox()).address];
       let made = 0;
       const next = () => (made < MAILS ? { id: `mail-${++made}-of-${MAILS}`, to } : undefined);
@@ -109,8 +111,19 @@ describe.skipIf(!stracing)(
       await queue.untilAcknowledged(MAILS);
       await queue.drained();
       await server.end('SIGTERM');
-      const order = checkOrder(parseSyscalls(readFileSync(log, 'latin1')), queue.connections);
-      expect(order).toEqual({ replies: MAILS, early: [] });
+      return checkOrder(parseSyscalls(readFileSync(log, 'latin1')), queue.connections);
+    }
+
+    test('the 250 after DATA is written only after the log that contains the mail was synced', async () => {
+      expect(await trace([])).toEqual({ replies: MAILS, early: [] });
+    });
+
+    test('the test detects a server that does not wait for the sync', async () => {
+      const relaxed = ['--import', join(import.meta.dirname, 'relaxed-sync.ts')];
+      const { replies, early } = await trace(relaxed);
+      expect(replies).toBe(MAILS);
+      expect(early).toHaveLength(MAILS);
+      expect(early[0]?.why).toMatch(/no sync/);
     });
   },
 );
