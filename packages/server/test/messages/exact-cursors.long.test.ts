@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/store.ts';
 import { mailTo } from '../store/builders.ts';
+import { type Chance, chance } from '../support/chance.ts';
 import { openStream } from '../support/event-stream.ts';
+import { inForm, timeLimit } from '../support/form.ts';
+import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
 
 type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
@@ -68,5 +71,95 @@ describe('a cursor', () => {
       body: { since: String(ahead), timeoutSeconds: 0 },
     });
     expect(placeOf(waited.body.cursor)).toBe(ahead);
+  });
+});
+
+/** The ledger of one inbox: what was sent to it, and what a reader with changing credentials saw. */
+interface Ledger {
+  sent: Set<string>;
+  seen: string[];
+  goneBack: number;
+}
+
+describeOnEngines('polls with changing credentials', (engine) => {
+  const INBOXES = 8;
+  const POLLS = inForm(2_000, 50_000);
+  const servers = useServers(engine);
+  const keys: string[] = [TEST_KEY];
+  beforeAll(async () => {
+    for (const scope of ['full', 'read']) {
+      const { body } = await servers.first().api('POST', '/v1/keys', { body: { name: scope, scope } });
+      keys.push(body.key);
+    }
+  });
+
+  const any = <T>(random: Chance, of: readonly T[]): T => of[random.between(0, of.length - 1)] as T;
+
+  async function send(random: Chance, { id }: Inbox, ledger: Ledger): Promise<void> {
+    const burst = Array.from({ length: random.between(1, 3) }, async () => {
+      const app = any(random, servers.apps);
+      const { status, body } = await app.api('POST', `/v1/inboxes/${id}/messages`, {
+        body: 'Subject: x\r\n\r\nHello\r\n',
+        headers: { 'content-type': 'message/rfc822' },
+      });
+      expect(status).toBe(201);
+      ledger.sent.add(body.id);
+    });
+    await Promise.all(burst);
+  }
+
+  /** Follows the inbox, each request with another credential and by another way of asking. */
+  async function follow(random: Chance, inbox: Inbox, ledger: Ledger, polls: number): Promise<void> {
+    let since = inbox.cursor;
+    const ask = async (query: string): Promise<Page> => {
+      const as = any(random, [inbox.token, inbox.token, ...keys]);
+      const path = `/v1/inboxes/${inbox.id}/messages?since=${since}&${query}`;
+      const { status, body } = await any(random, servers.apps).api('GET', path, { as });
+      expect(status).toBe(200);
+      return body;
+    };
+    const step = async (query: string) => {
+      const limit = random.between(1, 5);
+      const first = await ask(`limit=${limit}&${query}`);
+      const found = [...first.messages];
+      for (let page = first; page.hasMore; found.push(...page.messages)) {
+        page = await ask(`limit=${limit}&before=${found.at(-1)?.id}`);
+      }
+      ledger.seen.push(...found.map(({ id }) => id).reverse());
+      if (placeOf(first.cursor) < placeOf(since)) ledger.goneBack++;
+      since = first.cursor;
+    };
+    let sending = Promise.resolve();
+    for (let poll = 0; poll < polls; poll++) {
+      const query = any(random, ['', '', '', 'wait=60', 'subject=x']);
+      // Polls run beside what was sent before them; those that wait need some mail to come.
+      if (query.startsWith('wait') || random.between(1, 3) === 1) {
+        sending = Promise.all([sending, send(random, inbox, ledger)]).then(() => undefined);
+      }
+      await step(query);
+    }
+    await sending;
+    await step('');
+  }
+
+  const random = chance();
+  it(`show each message once, in order, in ${POLLS} polls (TEST_SEED=${random.seed})`, {
+    timeout: timeLimit(7_200_000),
+  }, async () => {
+    const ledgers = await Promise.all(
+      Array.from({ length: INBOXES }, async () => {
+        const inbox = await servers.first().createInbox();
+        const ledger: Ledger = { sent: new Set(), seen: [], goneBack: 0 };
+        await follow(random, inbox, ledger, POLLS / INBOXES);
+        const { body } = await servers.last().api('GET', `/v1/inboxes/${inbox.id}`);
+        expect(body.messageCount).toBe(ledger.sent.size);
+        return ledger;
+      }),
+    );
+    for (const { sent, seen, goneBack } of ledgers) {
+      expect(goneBack).toBe(0);
+      expect(seen).toEqual([...new Set(seen)].sort());
+      expect([...sent].sort()).toEqual(seen);
+    }
   });
 });
