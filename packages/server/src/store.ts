@@ -54,9 +54,10 @@ const operations = {
 /**
  * Times are epoch milliseconds. Every read checks the expiry of the inbox, because expired inboxes may be deleted
  * late. With an `accountId`, a read returns no rows of other accounts. Arguments and results may be sent
- * to another thread. If the storage fails, a call throws one of two AppErrors (HTTP 503, SMTP 451):
+ * to another thread. If the storage fails, a call throws one of these AppErrors (HTTP 503, SMTP 451):
  * - `unavailable`: nothing was changed, or a deletion in steps is incomplete; the call may be repeated
  * - `outcome_unknown`: the whole write may have taken effect
+ * - `storage_damaged`: only the operator can repair it; a write may have taken effect
  */
 export interface Store extends Calls<typeof operations> {
   /** Counts writes; with `inboxes`, only those that may change inboxes. @returns null if other processes write too */

@@ -234,7 +234,7 @@ const MESSAGES = [
     bytes ${BYTES} not null,
     primary key (source_seq, piece)
   )`,
-  // Number of messages with a source, for each source that is or was in more than one inbox.
+  // How many messages use a source, for each source that is or was shared by several inboxes.
   sql`create table shared_sources (
     source_seq ${INT} primary key,
     messages ${INT} not null

@@ -94,7 +94,7 @@ async function findNewest(
   return { messages: found.slice(0, limit), hasMore, place, searchedTo };
 }
 
-/** Messages become visible in the order of their places, so a client that continues after `newest` misses none. */
+/** Messages become visible in the order of their places (see `placeOf`), so a cursor at `newest` misses none. */
 async function pageAfter<Row extends MessageRow>(
   { before, find, placeOf, cursorAt }: Listing<Row>,
   after: number,

@@ -257,7 +257,7 @@ export class Readings {
       return mail.raw;
     };
     const finish = async (): Promise<void> => {
-      // Defer only mails in memory: others may be large, and would soon bring the account to its backlog limit.
+      // Defer only a mail that is in memory. One to be loaded may be large: waiting, it would count in the backlog.
       const mayWait = kept && this.#isBurst;
       const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait });
       note('parsed');

@@ -32,7 +32,7 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
-/** Adds a sign-in code only on loopback or without passwords, because others may read the output (in CI logs). */
+/** Adds a sign-in code only on loopback or if the API needs no key: others may read the output, such as CI logs. */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
   const isOwn = LOOPBACK.test(config.httpHost) || config.devKey === 'open';
   if (!isOwn || config.publicUrl !== null) return consoleUrl;

@@ -75,7 +75,7 @@ class PageWriter extends TagReader {
   private change(end: number): void {
     const { tag, attributes } = this;
     const isPrefetch = tag === 'meta' && /dns-prefetch/i.test(this.get('http-equiv'));
-    // Other `link` elements are icons, or hints such as `dns-prefetch`.
+    // `link` elements other than style sheets are icons, or hints such as `dns-prefetch`.
     const isHint = tag === 'link' && !/(?:^|\s)stylesheet(?:\s|$)/i.test(this.get('rel'));
     if (tag === 'base' || isPrefetch || isHint) {
       this.replace(this.tagStart, end, '');

@@ -13,7 +13,7 @@ const KEEP_ALIVE_MS = 4000;
 /** After this many requests, the next one opens a new connection, whose address is checked again. */
 const REQUESTS_PER_CONNECTION = 100;
 export const RESPONSE_START_BYTES = 1024;
-/** Bytes that are read of a response, so that its connection can be reused. A longer response closes it. */
+/** Limit of the bytes read from a response. The connection of a shorter one is reused; a longer one closes its connection. */
 const RESPONSE_READ_BYTES = 64 * 1024;
 const RETRY_AFTER_LENGTH = 64;
 /** Equals the limit of concurrent attempts, so that webhooks on the same host do not delay each other. */

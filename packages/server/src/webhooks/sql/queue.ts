@@ -174,7 +174,7 @@ export const queue = {
     return times.length === 0 ? null : Math.min(...times);
   }),
 
-  /** Releases all leases. Only for the start of a single server, when no process can hold a lease. */
+  /** Releases all leases. Only for the start of a single server: they are left from a process that has ended. */
   releaseAll: write({ mayUseReserve: true }, async (tx, schedule: number): Promise<void> => {
     await tx.run(
       sql`update deliveries set due_at = ${schedule}, leased_until = null where leased_until is not null`,
