@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
+import { sendMail } from '../support/mail/smtp-mail.ts';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { plainResponse, type SmtpClient } from '../support/smtp-script.ts';
 import { appOfTest, TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
@@ -59,6 +60,19 @@ async function deliver(client: SmtpClient, recipient: string, subject = 'Hello')
 
 const listed = async ({ id, token }: Inbox): Promise<{ id: string; subject: string }[]> =>
   (await app.api('GET', `/v1/inboxes/${id}/messages`, { as: token })).body.messages;
+
+test('a mail to inboxes of two plans is refused as a whole if it is larger than one of them allows', async () => {
+  const { body } = await app.api('POST', '/v1/accounts', { body: { name: 'other' }, as: '' });
+  const other = await app.api('POST', '/v1/inboxes', { body: {}, as: body.key });
+  const own = await app.createInbox();
+  const { replies, end } = await sendMail(
+    app.smtp.port,
+    [own.address, other.body.address],
+    `Subject: large\n\n${'x'.repeat(70).concat('\n').repeat(30_000)}`,
+  );
+  expect([...replies, end].map((reply) => reply?.slice(0, 3))).toEqual(['250', '250', '552']);
+  for (const inbox of [own, other.body]) expect(await listed(inbox)).toEqual([]);
+});
 
 describe('SMTP user name and password', () => {
   test.each<[string, (inbox: Inbox) => [user: string, password: string]]>([
