@@ -8,14 +8,12 @@ import { untilIdle } from './support/child.ts';
 import { fillDatabase } from './support/fill.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
-import { type Inbox, type Mayfly, startMayfly, withMayfly } from './support/mayfly.ts';
+import { type Inbox, MAYFLY, type Mayfly, startMayfly, withMayfly } from './support/mayfly.ts';
 import { alone, compared, type Row, skipped } from './support/rows.ts';
 import { onTheWire, SmtpClient } from './support/smtp-client.ts';
 import { median } from './support/stats.ts';
 import { NO_WRK, wrk, wrkProgram } from './support/wrk.ts';
 import { latencies } from './wait.ts';
-
-const MAYFLY = fileURLToPath(new URL('../packages/server/bin/mayfly.js', import.meta.url));
 
 const ROUNDS = 5;
 const SECONDS = 2;
@@ -24,8 +22,8 @@ const MESSAGES = 20;
 const ASKED = 500;
 /** Inbox requests at a time while inboxes are made. */
 const MAKERS = 50;
-const SMALL = { inboxes: 500, each: 20 };
-/** Ten million messages; some 6 GB while it runs. */
+export const SMALL = { inboxes: 500, each: 20 };
+/** Ten million messages: 6 GB with SQLite, 15 with PostgreSQL. */
 const LARGE = { inboxes: 10_000, each: 1000 };
 const BUDGET = { atMost: 1.3 };
 /** A request of a search ends after a second (docs/reading.md). */
@@ -52,13 +50,7 @@ export interface Filled {
 /** What a server with ten million stored messages does, against one with ten thousand. */
 export async function scale(): Promise<Row[]> {
   if (wrkProgram === undefined) return [skipped('list and poll at 10 million messages', NO_WRK)];
-  const folder = makeFolder();
-  const all: Filled[] = [];
-  try {
-    const small = await filled(join(folder, 'small'), SMALL);
-    all.push(small);
-    const large = await filled(join(folder, 'large'), LARGE);
-    all.push(large);
+  return withFilled(filled, async (large, small, folder) => {
     const what = 'at 10 million stored';
     return [
       ...(await rowsOf(what, large, small, folder)),
@@ -69,6 +61,22 @@ export async function scale(): Promise<Row[]> {
         { atLeast: 0.5 },
       ),
     ];
+  });
+}
+
+/** Starts a server with few messages and one with many, and ends both. @param fill gets an empty folder for data */
+export async function withFilled(
+  fill: (dataDir: string, size: typeof SMALL) => Promise<Filled>,
+  measure: (large: Filled, small: Filled, folder: string) => Promise<Row[]>,
+): Promise<Row[]> {
+  const folder = makeFolder();
+  const all: Filled[] = [];
+  try {
+    const small = await fill(join(folder, 'small'), SMALL);
+    all.push(small);
+    const large = await fill(join(folder, 'large'), LARGE);
+    all.push(large);
+    return await measure(large, small, folder);
   } finally {
     for (const { mayfly } of all) await mayfly.stop();
     removeFolder(folder);
@@ -146,7 +154,7 @@ async function deletion({ mayfly, inboxes }: Filled): Promise<number> {
 async function backUp({ mayfly: { dataDir } }: Filled): Promise<number> {
   const target = join(dataDir, 'backup.db');
   const begun = performance.now();
-  await promisify(execFile)(MAYFLY, ['backup', target], {
+  await promisify(execFile)(fileURLToPath(MAYFLY), ['backup', target], {
     env: { PATH: process.env.PATH ?? '', MAYFLY_DATA_DIR: dataDir },
   });
   return statSync(target).size / MIB / ((performance.now() - begun) / 1000);

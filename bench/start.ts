@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { makeFolder, removeFolder } from './support/folder.ts';
+import { MAYFLY } from './support/mayfly.ts';
 import { compared, type Row } from './support/rows.ts';
 
-const MAYFLY = fileURLToPath(new URL('../packages/server/bin/mayfly.js', import.meta.url));
 const ROUNDS = 10;
 
 /** Runs a program until it has printed `ready`, or else until it ends. @returns milliseconds */
@@ -57,7 +57,7 @@ export async function start(): Promise<Row[]> {
   const inProcess: typeof first = [];
   const nextInProcess: typeof first = [];
   // Bundles the sources, if they have changed.
-  await time([MAYFLY, '--version'], {});
+  await time([fileURLToPath(MAYFLY), '--version'], {});
   for (let round = 0; round < ROUNDS; round++) {
     const folder = makeFolder();
     const env = {
@@ -67,7 +67,7 @@ export async function start(): Promise<Row[]> {
       NODE_COMPILE_CACHE: join(folder, 'compiled'),
     };
     try {
-      const serve = () => time([MAYFLY, 'serve'], env, '"Mayfly is ready"');
+      const serve = () => time([fileURLToPath(MAYFLY), 'serve'], env, '"Mayfly is ready"');
       const baseline = await time([process.execPath, '-e', '0'], {});
       first.push({ ours: await serve(), baseline });
       second.push({ ours: await serve(), baseline: await time([process.execPath, '-e', '0'], {}) });

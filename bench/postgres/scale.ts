@@ -1,34 +1,22 @@
 import { newId } from '../../packages/server/src/ids.ts';
-import { drawn, type Filled, makeInboxes, rowsOf } from '../scale.ts';
-import { makeFolder, removeFolder } from '../support/folder.ts';
+import { drawn, type Filled, makeInboxes, rowsOf, type SMALL, withFilled } from '../scale.ts';
 import { startMayfly } from '../support/mayfly.ts';
 import { type Row, skipped } from '../support/rows.ts';
 import { NO_WRK, wrkProgram } from '../support/wrk.ts';
 import { type BenchCluster, connect, withCluster } from './cluster.ts';
 
-const SMALL = { inboxes: 500, each: 20 };
-/** Ten million messages, about 15 GB. */
-const LARGE = { inboxes: 10_000, each: 1000 };
 /** Rows of one statement. */
 const STEP = 20_000;
 
 /** What a server with ten million stored messages on PostgreSQL does, against one with ten thousand. */
 export async function postgresScale(): Promise<Row[]> {
   if (wrkProgram === undefined) return [skipped('list and poll at 10 million messages', NO_WRK)];
-  return withCluster(async (cluster) => {
-    const folder = makeFolder();
-    const all: Filled[] = [];
-    try {
-      const small = await filled(cluster, SMALL);
-      all.push(small);
-      const large = await filled(cluster, LARGE);
-      all.push(large);
-      return await rowsOf('at 10 million stored on PostgreSQL', large, small, folder);
-    } finally {
-      for (const { mayfly } of all) await mayfly.stop();
-      removeFolder(folder);
-    }
-  });
+  return withCluster((cluster) =>
+    withFilled(
+      (_, size) => filled(cluster, size),
+      (large, small, folder) => rowsOf('at 10 million stored on PostgreSQL', large, small, folder),
+    ),
+  );
 }
 
 async function filled(cluster: BenchCluster, { inboxes, each }: typeof SMALL): Promise<Filled> {

@@ -1,7 +1,7 @@
 import { type Child, startChild } from './child.ts';
 import { makeFolder, removeFolder } from './folder.ts';
 
-const MAYFLY = new URL('../../packages/server/bin/mayfly.js', import.meta.url);
+export const MAYFLY = new URL('../../packages/server/bin/mayfly.js', import.meta.url);
 const KEY = 'bench_key_0123456789abcdef';
 
 export interface Inbox {
