@@ -298,7 +298,6 @@ async function createHttp(parts: Parts, smtp: SmtpServer | null) {
     scheduleNow: parts.schedule.now,
     refusalsWritten: () => receiver.refusalsWritten(),
     smtp,
-    visits: smtp?.visits ?? null,
     // With PostgreSQL, other nodes may receive mail too, and this process does not know their SMTP clients.
     receivesAll: smtp !== null && config.databaseUrl === null,
     repliedAt: (messageId) => receiver.repliedAt(messageId),

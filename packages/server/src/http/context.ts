@@ -34,8 +34,11 @@ export interface HttpDeps {
   events: EventBus;
   /** Resolves when every SMTP refusal before this call can be read from the store. */
   refusalsWritten(): Promise<void>;
-  smtp?: { endpoint(): { host: string; port: number; tlsPort: number | null } | null } | null;
-  visits?: SmtpClients | null;
+  smtp?: {
+    visits: SmtpClients;
+    /** Null before the server listens. */
+    endpoint(): { host: string; port: number; tlsPort: number | null } | null;
+  } | null;
   receivesAll?: boolean;
   /** When the SMTP server sent the reply 250 for a message, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null;

@@ -30,7 +30,7 @@ import { waitAndExplain } from './wait.ts';
 const LONG_JSON_BYTES = 128 * 1024;
 
 export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteContext): void {
-  const { store, refusalsWritten, clock, waitLog, visits = null, receivesAll = false } = deps;
+  const { store, refusalsWritten, clock, waitLog, smtp, receivesAll = false } = deps;
   const route = routesOf(app, 'Messages');
 
   route('POST /v1/inboxes/:id/wait', {
@@ -53,7 +53,7 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       const begun = clock.monotonic();
       const waitDeps = {
         ...{ held: heldDeps, store, refusalsWritten, domains: options.domains },
-        ...{ visits, seesAllClients: receivesAll },
+        ...{ visits: smtp?.visits ?? null, seesAllClients: receivesAll },
         ...{ ownsAccount: request.caller?.key != null, remoteAddress: plainAddress(request.ip) },
       };
       const wait = (signal: AbortSignal) => waitAndExplain(waitDeps, inbox, expectation, signal);

@@ -92,7 +92,7 @@ function isToEnter(setting: Setting): boolean {
 function entersCode(kinds: readonly WordKind[]): boolean {
   const at = kinds.lastIndexOf('enter');
   if (at < 0) return false;
-  const object = kinds.slice(at + 1, at + 1 + 5);
+  const object = kinds.slice(at + 1, at + 6);
   return object.find((kind) => isCode(kind) || isOther(kind) || kind === 'number') === 'code';
 }
 

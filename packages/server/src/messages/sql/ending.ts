@@ -70,11 +70,11 @@ export const ending = {
 
   /** Keeps `lastReceivedAt`, so that cursors remain valid. @returns false if the inbox is not live */
   deleteAll: write({ mayUseReserve: true }, async (tx, inboxId: string, now: number) => {
-    tx.hint({ kind: 'inbox', inboxId });
     const emptied = await tx.run(
       sql`update inboxes set emptied_up_to = last_received_at, message_count = 0, version = version + 1
           where id = ${inboxId} and expires_at > ${now} and freed = 0`,
     );
+    if (emptied > 0) tx.hint({ kind: 'inbox', inboxId });
     return emptied > 0;
   }),
 };

@@ -71,9 +71,10 @@ async function wakeOwn(tx: Tx, accountId: string, webhookId: string, now: number
     sql`update webhooks set blocked_until = 0
       where id = ${webhookId} and account_id = ${accountId} and ends_at > ${now}`,
   );
-  if (woken > 0) await tx.run(sql`insert into wakes (webhook_id) values (${webhookId})`);
+  if (woken === 0) return false;
+  await tx.run(sql`insert into wakes (webhook_id) values (${webhookId})`);
   tx.hint({ kind: 'deliveries' });
-  return woken > 0;
+  return true;
 }
 
 const newRound = (now: number): Sql =>
