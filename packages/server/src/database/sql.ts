@@ -167,7 +167,9 @@ function append(to: Compiled, { strings, pieces }: Sql, engine: Engine): void {
 
 function parameter(to: Compiled, piece: Value | AnyOf, kind: Engine | 'single'): string {
   to.values.push(toValue(piece, kind));
-  return kind === 'postgres' ? `$${to.values.length}` : '?';
+  if (kind === 'postgres') return `$${to.values.length}`;
+  // SQLite plans for the value of a limit that is only a parameter, so it would parse the query for each call.
+  return to.text.endsWith('limit ') ? '? + 0' : '?';
 }
 
 /** Returns `otherwise` for invalid JSON, so that one damaged row does not cause an error for a whole list. */

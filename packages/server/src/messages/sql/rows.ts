@@ -1,6 +1,6 @@
 import { damaged } from '../../database/failures.ts';
-import { anyOf, constant, type Db, EMPTY, type Range, type Sql, sql } from '../../database/sql.ts';
-import type { MailEnvelope, MailSummary } from '../../mail/mail.ts';
+import { anyOf, constant, type Db, EMPTY, perEngine, type Range, type Sql, sql } from '../../database/sql.ts';
+import type { MailEnvelope } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
 import { MAX_DERIVED_BYTES, readWords, type StoredContent } from '../../mail/stored-content.ts';
 import { decodeTrail } from '../../mail/trail.ts';
@@ -18,7 +18,6 @@ export function parse<T>(text: string): T {
 }
 
 export const parseContent = (bytes: Uint8Array): StoredContent => parse(utf8.decode(bytes));
-export const parseSummary = (bytes: Uint8Array): MailSummary => parse(utf8.decode(bytes));
 
 const recent = recentContents();
 
@@ -48,16 +47,20 @@ export async function readContents(db: Db, rows: readonly { id: string; source: 
 
 /** Columns of `readings r` are null until the mail is parsed. */
 export const WITH_READING: Sql = constant('left join readings r on r.source_seq = m.source_seq');
+
+export const utf8TextOf = (column: string) =>
+  perEngine({ sqlite: `cast(${column} as text)`, postgres: `convert_from(${column}, 'UTF8')` });
+
 /** Columns for lists of messages. The query must select from `messages m` joined by {@link WITH_READING}. */
-export const LISTED_COLUMNS: Sql = constant(
-  `m.id, m.received_at as "receivedAt", m.source_seq as source, m.read_at as "readAt", m.tags, r.size, r.summary,
-    case when lower(m.rcpt_to) = (select '["' || address || '"]' from inboxes where seq = m.inbox_seq) then null
-      else m.rcpt_to end as "otherRcptTo"`,
-);
+export const LISTED_COLUMNS: Sql = sql`
+  m.id, m.received_at as "receivedAt", m.source_seq as source, m.read_at as "readAt", m.tags, r.size,
+  ${utf8TextOf('r.summary')} as summary,
+  case when lower(m.rcpt_to) = (select '["' || address || '"]' from inboxes where seq = m.inbox_seq) then null
+    else m.rcpt_to end as "otherRcptTo"`;
 export const MESSAGE_COLUMNS: Sql = sql`${LISTED_COLUMNS}, m.rcpt_to as "rcptTo", r.parse_error as "parseError",
   length(r.content) as "contentBytes"`;
 
-export type ListedMessage = Omit<MessageRow, 'summary' | 'inboxId'> & { source: number; summary: Uint8Array };
+export type ListedMessage = Omit<MessageRow, 'inboxId'> & { source: number };
 
 export interface StoredMessage extends ListedMessage {
   rcptTo: string;
@@ -69,7 +72,7 @@ export function toMessage(inboxId: string, row: StoredMessage): MessageRecord {
   const { id, receivedAt, size, readAt, parseError } = row;
   return {
     ...{ id, inboxId, receivedAt, size, readAt },
-    summary: parseSummary(row.summary),
+    summary: parse(row.summary),
     contentBytes: row.contentBytes + (size <= MAX_DERIVED_BYTES ? size : 0),
     rcptTo: parse(row.rcptTo),
     ...(row.otherRcptTo !== null && { isToOther: true }),
@@ -78,10 +81,7 @@ export function toMessage(inboxId: string, row: StoredMessage): MessageRecord {
   };
 }
 
-export const toRow = <Row extends ListedMessage>({ source: _, ...row }: Row) => ({
-  ...row,
-  summary: utf8.decode(row.summary),
-});
+export const toRow = <Row extends ListedMessage>({ source: _, ...row }: Row) => row;
 
 export function readEnvelope(
   text: string,

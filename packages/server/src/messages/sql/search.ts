@@ -11,6 +11,7 @@ import {
   sql,
   unreadOf,
 } from '../../database/sql.ts';
+import type { MailSummary } from '../../mail/mail.ts';
 import { fold } from '../../mail/matching/compared-content.ts';
 import {
   type ColumnCondition,
@@ -32,11 +33,11 @@ import {
   MESSAGE_COLUMNS,
   ofLiveInbox,
   parse,
-  parseSummary,
   readContents,
   type StoredMessage,
   toMessage,
   toRow,
+  utf8TextOf,
   WITH_READING,
 } from './rows.ts';
 
@@ -90,10 +91,8 @@ export function likePattern(text: string): string | null {
   return letters(best) < MIN_LETTERS ? null : `%${best}%`;
 }
 
-const textOf = (column: string) =>
-  perEngine({ sqlite: `cast(${column} as text)`, postgres: `convert_from(${column}, 'UTF8')` });
-const SUMMARY = textOf('r.summary');
-const CONTENT = textOf('r.content');
+const SUMMARY = utf8TextOf('r.summary');
+const CONTENT = utf8TextOf('r.content');
 /** True if a part of the mail's text may be only in its raw source. */
 const MAY_LACK_TEXT = constant(`r.size > ${MAY_LACK_TEXT_BYTES}`);
 /** Whether a summary has characters that comparisons ignore. ASCII text (as many bytes as characters) has none. */
@@ -145,7 +144,7 @@ async function* matchesOf(db: Db, rows: readonly Candidate[], conditions: readon
   for (let at = 0; at < rows.length; at += CONTENTS_AT_A_TIME) {
     const candidates = rows.slice(at, at + CONTENTS_AT_A_TIME).flatMap((row) => {
       const [rcptTo, tags] = [parse<string[]>(row.rcptTo), parse<string[]>(row.tags)];
-      const head = { summary: parseSummary(row.summary), rcptTo, tags };
+      const head = { summary: parse<MailSummary>(row.summary), rcptTo, tags };
       const isMatch = meetsAll(conditions, head);
       return isMatch === false ? [] : [{ row, head, isMatch }];
     });
