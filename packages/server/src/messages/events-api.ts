@@ -17,7 +17,7 @@ import { toAppError } from '../http/response/problems.ts';
 import { routesOf } from '../http/route.ts';
 import { type InboxRecord, liveInbox } from '../inboxes/records.ts';
 import { accountCursorAt, cursorAt, timeOfSince } from './cursor.ts';
-import { type ChangeSource, type HeldDeps, readUntil } from './held.ts';
+import { type ChangeSource, HELD_PAGE, type HeldDeps, readUntil } from './held.ts';
 import { toSummary } from './json.ts';
 import { placeAfter } from './list.ts';
 import type { MessageRecord } from './records.ts';
@@ -126,7 +126,11 @@ async function writeEvents(raw: ServerResponse, followable: Followable, deps: He
     const isDue = messages.length > 0 || clock.monotonic() >= beat;
     const isFinal = signal.aborted || (isDue && (await send(messages)));
     const nextBeat = clock.now() + beat - clock.monotonic();
-    return { result: undefined, isFinal, until: messages.length < PAGE ? Math.min(nextBeat, until) : now };
+    return {
+      result: undefined,
+      isFinal,
+      until: messages.length < HELD_PAGE ? Math.min(nextBeat, until) : now,
+    };
   });
 }
 
@@ -140,7 +144,6 @@ async function isDrained(raw: ServerResponse, clock: Clock, signal: AbortSignal)
 }
 
 /** Messages per page. One page is kept in memory for each slow client. */
-const PAGE = 50;
 
 interface Followed {
   message: MessageRecord;
@@ -163,11 +166,11 @@ function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: num
     ...{ cursor: cursorAt(id, after), hadMessages: false },
     source: { accountId, subscribe: (listener) => events.onMessage(id, listener) },
     async next(now) {
-      const { expiresAt } = liveInbox(await store.inboxes.find(accountId, id, now), now, id);
-      const page = await store.messages.listAfter(id, { after: place, limit: PAGE }, now);
+      const current = liveInbox(await store.inboxes.find(accountId, id, now), now, id);
+      const page = await store.messages.listAfter(current, place, now);
       place = page.at(-1)?.receivedAt ?? place;
       const messages = page.map((message) => ({ message, cursor: cursorAt(id, message.receivedAt) }));
-      return { messages, until: expiresAt };
+      return { messages, until: current.expiresAt };
     },
   };
 }
@@ -179,7 +182,7 @@ function followAccount({ store, events }: HeldDeps, accountId: string, after: nu
     ...{ cursor: accountCursorAt(accountId, after), hadMessages: false },
     source: { accountId, subscribe: (listener) => events.onAccountMessage(accountId, listener) },
     async next(now) {
-      const page = await store.messages.listByAccount(accountId, { after: place, limit: PAGE }, now);
+      const page = await store.messages.listByAccount(accountId, { after: place, limit: HELD_PAGE }, now);
       place = page.at(-1)?.accountOrder ?? place;
       const messages = page.map((message) => ({
         message,

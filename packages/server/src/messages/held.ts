@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import type { Filters } from '../mail/matching/filters.ts';
 import { RecipientLines } from '../mail/matching/similar-addresses.ts';
 import { createSharing, type Store } from '../store.ts';
-import type { CheckRange, OpenRange } from './records.ts';
+import type { CheckRange, MessageRecord, OpenRange } from './records.ts';
 
 /** Limits concurrency to `slots`. One account gets at most `slots - 1`; accounts with queued work take turns. */
 export function createSlots(slots: number) {
@@ -48,13 +49,43 @@ export function createSlots(slots: number) {
   };
 }
 
-/** The cache is cleared at this number of results. A page of summaries takes about 50 KB. */
+/** Messages that a request which follows an inbox or account reads at a time, in one or two milliseconds. */
+export const HELD_PAGE = 50;
+/** Maximum cached results. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
 const MAX_SHARED_ROWS = 60;
 /** Search steps that run concurrently. One account has at most two, so others need not wait for it. */
 const MAX_SEARCHES = 3;
 /** Held requests that resume in one turn of the event loop. Each takes 50 to 150 µs. */
 const WAKES_PER_TURN = 5;
+
+/** Returns pages of messages, oldest first. All requests that follow an inbox share them: each message is read once. */
+function createFollowedPages(read: Store['messages']['listAfter']) {
+  type Page = readonly MessageRecord[];
+  const pages = new LRUCache<string, { version: number; page: Promise<Page> }>({ max: MAX_RESULTS });
+
+  async function extend(page: Page, inbox: InboxRecord, after: number, now: number): Promise<Page> {
+    const last = page.at(-1);
+    if (!last) return read(inbox.id, { after, limit: HELD_PAGE }, now);
+    if (page.length >= HELD_PAGE) return page;
+    const added = await pageAfter(inbox, last.receivedAt, now);
+    return [...page, ...added].slice(0, HELD_PAGE);
+  }
+
+  function pageAfter(inbox: InboxRecord, after: number, now: number): Promise<Page> {
+    const { id, version, receivedCount } = inbox;
+    // A new message raises both numbers by one. If a message is deleted or marked, only the version is raised.
+    const key = `${id} ${version - receivedCount} ${after}`;
+    const known = pages.get(key);
+    if (known && known.version >= version) return known.page;
+    const page = (known?.page ?? Promise.resolve([])).then((before) => extend(before, inbox, after, now));
+    pages.set(key, { version, page });
+    page.catch(() => pages.delete(key));
+    return page;
+  }
+
+  return pageAfter;
+}
 
 export type HeldDeps = ReturnType<typeof createHeldDeps>;
 
@@ -91,7 +122,7 @@ export function createHeldDeps(
     messages: {
       ...messages,
       listRows: paged('rows', messages.listRows),
-      listAfter: paged('after', messages.listAfter),
+      listAfter: createFollowedPages(messages.listAfter),
       listByAccount: paged('account', messages.listByAccount),
       listNewest: paged('newest', messages.listNewest),
       newestInAccount: (id: string) => shared(`place ${id}`, () => messages.newestInAccount(id)),

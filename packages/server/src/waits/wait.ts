@@ -7,7 +7,7 @@ import {
   needsContent,
 } from '../mail/matching/filters.ts';
 import { cursorAt, timeOfSince } from '../messages/cursor.ts';
-import { type HeldDeps, readUntil } from '../messages/held.ts';
+import { HELD_PAGE, type HeldDeps, readUntil } from '../messages/held.ts';
 import type { CheckedMessage, CheckedPage, CheckRange, MessageRecord } from '../messages/records.ts';
 import { causesOf, type Facts, summaryOf } from './causes.ts';
 import { likenessOf } from './closest.ts';
@@ -154,8 +154,6 @@ async function goneOf(store: HeldDeps['store'], messages: readonly MessageRecord
   return gone;
 }
 
-/** Number of messages per turn of the event loop. Checking them takes one or two milliseconds. */
-const SCAN_PAGE = 50;
 const MAX_SEEN = 20;
 /** Number of messages that are compared to find the most similar one. Each takes about 0.1 ms. */
 const MAX_COMPARED = 100;
@@ -267,13 +265,12 @@ class WaitScan {
   }
 
   async #checkSummaries(now: number): Promise<CheckedPage> {
-    const range = { after: this.place, limit: SCAN_PAGE };
-    const page = await this.#deps.store.messages.listAfter(this.inbox.id, range, now);
+    const page = await this.#deps.store.messages.listAfter(this.inbox, this.place, now);
     const { match } = this.expectation;
     return {
       messages: page.map((message) => ({ message, failed: failedConditions(message, match) })),
       place: page.at(-1)?.receivedAt ?? this.place,
-      isComplete: page.length < SCAN_PAGE,
+      isComplete: page.length < HELD_PAGE,
     };
   }
 }

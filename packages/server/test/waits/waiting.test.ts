@@ -1,7 +1,7 @@
 import type { MailLink } from '@mayfly/client/contract';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Body, startHttp, type TestInbox, type TestMail, useHttp } from '../http/start-http.ts';
-import { refusalOf } from '../store/builders.ts';
+import { mailTo, refusalOf } from '../store/builders.ts';
 
 const SECOND = 1_000;
 const DAY = 24 * 60 * 60 * SECOND;
@@ -66,6 +66,22 @@ describe('a wait that explains itself', () => {
       expect(explanation.seenCount).toBe(121);
       const shown: string[] = explanation.seen.map((seen: Body) => seen.message.subject);
       expect(shown).toEqual(['wanted', ...Array.from({ length: 19 }, (_, i) => `number ${119 - i}`)]);
+    });
+
+    it('counts what other waits saw before, but nothing that was deleted, evicted or emptied since', async () => {
+      const seenCount = async () => (await look({ subject: 'never' })).explanation.seenCount;
+      const [first] = await Promise.all(Array.from({ length: 60 }, () => http.deliver(inbox)));
+      expect(await seenCount()).toBe(60);
+      await http.api('DELETE', `/v1/inboxes/${inbox.id}/messages/${first}`);
+      expect(await seenCount()).toBe(59);
+      const mail = mailTo([{ ...inbox, accountId: http.accountId }]);
+      const recipients = mail.recipients.map((one) => ({ ...one, maxMessages: 40, evictsOldest: true }));
+      await http.store.messages.addBatch([{ ...mail, recipients }], http.clock.now());
+      expect(await seenCount()).toBe(40);
+      await http.deliver(inbox);
+      expect(await seenCount()).toBe(41);
+      await http.api('DELETE', `/v1/inboxes/${inbox.id}/messages`);
+      expect(await seenCount()).toBe(0);
     });
   });
 

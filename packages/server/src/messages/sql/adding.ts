@@ -281,14 +281,14 @@ function addUnread(tx: Tx, mails: readonly PlannedMail[]) {
 
 async function moveInboxes(tx: Tx, { inboxes }: Locked, now: number): Promise<void> {
   const rows = [...inboxes.values()].flatMap(
-    ({ seq, messageCount: messages, lastReceivedAt: last, added }) =>
-      added > 0 ? { seq, messages, last, added } : [],
+    ({ seq, messageCount: messages, lastReceivedAt: last, added, excess }) =>
+      added > 0 ? { seq, messages, last, added, changes: added + excess } : [],
   );
   if (tx.engine === 'sqlite') {
     await Promise.all(
-      rows.map(({ seq, messages, last, added }) =>
+      rows.map(({ seq, messages, last, added, changes }) =>
         tx.run(
-          sql`update inboxes set message_count = ${messages}, last_received_at = ${last}, version = version + ${added},
+          sql`update inboxes set message_count = ${messages}, last_received_at = ${last}, version = version + ${changes},
             received_messages = received_messages + ${added},
             first_received_at = case first_received_at when 0 then ${now} else first_received_at end
           where seq = ${seq}`,
@@ -300,10 +300,11 @@ async function moveInboxes(tx: Tx, { inboxes }: Locked, now: number): Promise<vo
   if (rows.length === 0) return;
   await tx.run(
     sql`update inboxes set message_count = moved.messages, last_received_at = moved.last,
-        version = version + moved.added, received_messages = received_messages + moved.added,
+        version = version + moved.changes, received_messages = received_messages + moved.added,
         first_received_at = case first_received_at when 0 then ${now} else first_received_at end
       from (select cast(r.value ->> 'seq' as bigint) as seq, cast(r.value ->> 'messages' as bigint) as messages,
-          cast(r.value ->> 'last' as bigint) as last, cast(r.value ->> 'added' as bigint) as added
+          cast(r.value ->> 'last' as bigint) as last, cast(r.value ->> 'added' as bigint) as added,
+          cast(r.value ->> 'changes' as bigint) as changes
         from ${eachOf(rows)} as r) moved
       where inboxes.seq = moved.seq`,
   );
