@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer';
 import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 
-/** Limits of RFC 5321 section 4.5.3.1 (where a path of 256 octets includes angle brackets) and RFC 1035 section 2.3.4. */
+/** Limits of RFC 5321 section 4.5.3.1 (256 octets with angle brackets for a path), RFC 1035 section 2.3.4. */
 const MAX_LOCAL_OCTETS = 64;
 const MAX_DOMAIN_OCTETS = 255;
 const MAX_ADDRESS_OCTETS = 254;
@@ -55,8 +55,8 @@ function atSign(path: string): number {
 }
 
 /**
- * Parses an SMTP path (RFC 5321 section 4.1.2, RFC 6531) with or without angle brackets. Rejects forms that
- * RFC 5322 allows only in headers.
+ * Parses an SMTP path (RFC 5321 section 4.1.2, RFC 6531) with or without angle brackets. Rejects comments
+ * and folding white space, which RFC 5322 allows in header fields.
  * @returns undefined if `text` is not exactly one address
  */
 export function parseAddress(text: string, options: { smtputf8?: boolean } = {}): ParsedAddress | undefined {
@@ -78,7 +78,7 @@ export function parseAddress(text: string, options: { smtputf8?: boolean } = {})
 
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
-/** Returns the address that identifies an inbox: in lower case, without `+tag`, and with quotes only if necessary. */
+/** Returns the address that identifies an inbox: lower case, without `+tag`, quoted only if necessary. */
 export function inboxAddress(parsed: ParsedAddress): string {
   const plus = parsed.local.indexOf('+');
   const base = plus > 0 ? parsed.local.slice(0, plus) : parsed.local;

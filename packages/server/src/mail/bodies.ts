@@ -17,7 +17,6 @@ const DATA_SUBTYPES = new Set(
 );
 const MAYBE_EMPTY_BYTES = 1_024;
 
-/** Splits a mail into parts and sets their roles. */
 export function readPartRoles(source: Buffer): Parts {
   const parts = readParts(source);
   let hasBody = false;
@@ -58,7 +57,8 @@ function isBody(part: Part, kind: BodyKind, hasBody: boolean): boolean {
   if (parent === null) return true;
   if (parent.type === 'multipart/alternative') return part.type === notationOf(parent, kind);
   if (part.filename === '' || parent.type === 'multipart/related') return true;
-  // A part with a file name is a body only if it has content, and is the first part or follows no body.
+  // A part with a file name is a body only if it has content, and if it is the first part of its parent
+  // or no other body precedes it.
   return part.bodyEnd > part.bodyStart && (!hasBody || parent.children[0] === part);
 }
 
@@ -73,7 +73,7 @@ function notationOf(alternative: Part, kind: BodyKind): string {
 
 const withoutBrackets = (id: string): string => id.trim().replace(/^<|>$/g, '');
 
-/** Returns the root (RFC 2387): the part that `start` names, else the first, unless only others are text or HTML. */
+/** Returns the root (RFC 2387): the part named by `start`, else the first part that can be shown, if any. */
 function relatedRoot({ children, parameters }: Part): Part | undefined {
   const start = withoutBrackets(parameters.get('start') ?? '');
   const named =
@@ -91,7 +91,7 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/** Whether a part of a multipart/related is a body beside the root: text if the root has none, HTML if it has none. */
+/** Whether a part of a multipart/related is a second body, of a kind (text or HTML) that the root lacks. */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);

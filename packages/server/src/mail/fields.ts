@@ -6,7 +6,7 @@ import { parseDate } from './mime/date.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
 import { FIELD_NAMES, type FieldRange, fieldValue, readHeader } from './mime/header.ts';
 
-/** Limit of the header. Beyond it, known fields are cut to {@link MIN_FIELD_BYTES} and others are dropped. */
+/** Limit of the header. Beyond it, known fields are cut to {@link MIN_FIELD_BYTES}, others are dropped. */
 const MAX_HEADER_BYTES = 2 * 1024 * 1024;
 const MIN_FIELD_BYTES = 64 * 1024;
 const MAX_REFERENCES = 1_000;

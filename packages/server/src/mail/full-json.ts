@@ -2,7 +2,7 @@ import type { StructurePart } from '@mayfly/client/contract';
 import type { MailAttachment, MailContent, ParsedMail } from './mail.ts';
 import type { PartIndex } from './mime/part-index.ts';
 
-/** Enough for the JSON of the largest mail, unless it has many control characters: each takes six bytes (`\u0001`). */
+/** Enough for the JSON of the largest mail, unless many of its characters are escaped, as in `\u0001`. */
 export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
 export interface FullJson {

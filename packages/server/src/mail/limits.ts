@@ -20,7 +20,7 @@ export const MAX_HTML_TEXT = 256 * 1024;
 export const MAX_IMAGES = 200;
 /** Limit of `src` and `alt` of an image. In practice, only `data:` URIs are longer. */
 export const MAX_IMAGE_TEXT = 2_048;
-/** How many attached messages are parsed. Each takes as much time as a mail, so further ones are not parsed. */
+/** Limit of attached messages that are parsed. Parsing one takes as long as parsing a mail. */
 export const MAX_INNER_MESSAGES = 20;
 
 /** Never splits a surrogate pair. */

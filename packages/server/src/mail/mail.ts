@@ -1,13 +1,13 @@
 import type { Attachment, Envelope, Message, MessageSummary } from '@mayfly/client/contract';
 import type { PartIndex } from './mime/part-index.ts';
 
-/* Mails are stored as JSON without message ids, receipt times or API URLs, so that several inboxes can share one. */
+/* The stored JSON of a mail has no message id, receipt time or URL, so that several inboxes can share it. */
 
 export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 
 type Contained = 'from' | 'to' | 'cc' | 'subject' | 'preview' | 'attachmentCount' | 'inlineCount' | 'codes';
 
-/** Limited in size (see limits.ts), because lists return it. `via` is from the envelope, all else from the mail. */
+/** Limited in size (see limits.ts), because lists return many. Only `via` comes from the envelope. */
 export type MailSummary = Pick<MessageSummary, Contained | 'via'>;
 
 type Headers =

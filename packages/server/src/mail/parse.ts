@@ -176,7 +176,7 @@ function previewOf(text: string): string {
   return cut(folded, MAX_PREVIEW);
 }
 
-/** Parses only the header of a mail that could not be parsed. Fast; never throws. @param reason becomes `parseError` */
+/** Parses only the header, if parsing the whole mail failed. Never throws. @param reason for `parseError` */
 export function parseHeaderOnly(raw: Uint8Array, reason: string): ParsedMail {
   try {
     return readHeaderOnly(asBuffer(raw).subarray(0, HEADER_LOOK_BYTES), reason);

@@ -13,13 +13,13 @@ import { bodyBytes, type PartIndex, type PartRole, withRole } from './mime/part-
 /** For raw sources up to this size, HTML and headers are not stored, but decoded on demand. */
 export const MAX_DERIVED_BYTES = 64 * 1024;
 
-/** Limit of summary and content: the raw size times this, plus the allowance. Most mail needs less than its raw size. */
+/** Limit of stored summary and content: raw size times this, plus the allowance. Most mail needs less. */
 export const MAX_STORED_RATIO = 2;
 export const STORED_ALLOWANCE_BYTES = 32 * 1024;
 /** Limit of stored content, which the main thread parses. Longer text is not stored, but decoded on demand. */
 export const MAX_STORED_BYTES = 2 * 1024 * 1024;
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
-/** If a body is too long to be stored, this many characters of it are stored, so that webhooks can send them. */
+/** Stored characters of a body that is too long to be stored in full, so that webhooks can send them. */
 const MAX_BEGINNING = 256 * 1024;
 /** Maximum UTF-8 bytes per UTF-16 code unit in JSON, except for control characters. */
 const MAX_LETTER_BYTES = 3;

@@ -1,4 +1,4 @@
-/** Limit of candidates per text. A text with more is usually a table of numbers. */
+/** Limit of candidates (possible codes) per text. A text with more is usually a table of numbers. */
 const MAX_CANDIDATES = 200;
 /** This many different candidates of equal length in a row are a list, such as backup codes, and are ignored. */
 const LIST_FROM = 3;
@@ -20,7 +20,7 @@ const CANADIAN_POSTAL_CODE = /^[A-Z]\d[A-Z]\s?\d[A-Z]\d$/;
 const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№•●∙A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
 const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
 
-/** The form of a token. A `loose` one is rarely a code. `words` is a chain of words such as `calm-otter-swims`. */
+/** The form of a token. A `loose` token is rarely a code. `words` are joined, as in `calm-otter-swims`. */
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
 
 export interface Candidate {
@@ -43,7 +43,7 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^\d[\d-]*$/, undefined],
   [/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/, 'words'],
   [/^[A-Z]-\d{4,8}$/, 'mixed'],
-  // At most three letters before the hyphen: a token with more, such as "ABCD-1234", may be an issue key.
+  // At most three letters before the hyphen: with more, as in "ABCD-1234", the token may be an issue key.
   [/^(?:[A-Z]{2,3}|[A-Z]\d)-\d{4,8}$/, 'loose'],
   // A standard or a product, such as "SHA-256" or "ISO-8859".
   [/^[A-Z]{2,5}-\d{1,4}$/, undefined],

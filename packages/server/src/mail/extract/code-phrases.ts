@@ -1,6 +1,6 @@
 /* Phrases that distinguish a one-time code from other numbers. Single words are in code-words.ts. */
 
-/** Phrases that mean "one-time". Each is replaced by "onetime", because the rules look at single words. */
+/** Phrases that mean "one-time". Each is replaced by "onetime", because the rules compare single words. */
 export const ONE_TIME =
   /\b(?:one[- ]time\b|us(?:age unique|o [uú]nico|a e getta)|un(?: sol(?:o uso| ús)|ică folosință)|tek kullanımlık|dùng (?:một|1) lần|sekali (?:pakai|guna)|isang beses|egyszer(?:i| használatos)|mara moja)/gi;
 export const ONE_TIME_SIGNS =

@@ -3,20 +3,20 @@ import * as phrases from './code-phrases.ts';
 import { kindOfWord, type WordKind } from './code-words.ts';
 import { PURPOSES } from './link-words.ts';
 
-/* Scores a candidate by the words near it. Its announcement is the text before it, such as "your code:". */
+/* Scores a candidate (possible code) by the words near it. Text such as "your code:" is its announcement. */
 
 /** Characters before a candidate that are searched for its announcement. */
 const REACH = 240;
 const WORDS_NEAR = 7;
-/** The search goes backwards. At another number, it skips this many words (its label), except words like "code". */
+/** Words skipped at another number: the number and the words that describe it, but no word like "code". */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 const SOMETHING_ELSE = -1;
-/** Minimum points of a year or `loose` candidate if only a colon or "is" stands between it and a word like "code". */
+/** Minimum points of the shapes `year` and `loose` directly after a word like "code" and a colon or "is". */
 const SURE_ENOUGH = 85;
-/** Minimum points if more text is between them, and always for `words`, such as `calm-otter-swims`. */
+/** Minimum points if more text is between that word and the candidate, and always for the shape `words`. */
 const SURE_IN_SENTENCE = 97;
-/** In a sentence about a shopping cart, shorter numbers are coupons, unless it says "verify" or similar. */
+/** In a sentence about a shopping cart, a shorter number is a coupon, unless the sentence says "verify". */
 const MIN_CHECKOUT_DIGITS = 6;
 
 const LONG_NUMBER = /^\d{4,}$/;
@@ -26,7 +26,7 @@ const SIGNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9ff
 
 export type Setting = ReturnType<typeof settingOf>;
 
-/** The text around a candidate. `sentence` and `after` are the parts of `wide` and `following` in its sentence. */
+/** The text near a candidate. `sentence` and `after` contain only text of the candidate's own sentence. */
 export function settingOf(text: string, candidate: Candidate) {
   const { start, end } = candidate;
   const [lineStart, lineEnd] = lineRange(text, candidate);
@@ -37,7 +37,7 @@ export function settingOf(text: string, candidate: Candidate) {
   const sentence = (alone ? wide.trimEnd() : wide).split(SENTENCE_END).at(-1) ?? '';
   const [after = ''] = following.split(SENTENCE_END, 1);
   const before = alone ? wide : sentence;
-  /** Only a colon, "is" or a line break stands between a word like "code" and the candidate. */
+  /** The candidate is alone on its line, or a colon, "is" or similar directly precedes it. */
   const direct = alone || phrases.DIRECT.test(before);
   const [sentenceWords, wordsAfter] = [wordsOf(sentence), wordsOf(after)];
   const [kindsBefore, kindsAfter] = [kindsOf(sentenceWords), kindsOf(wordsAfter)];
@@ -96,7 +96,7 @@ function entersCode(kinds: readonly WordKind[]): boolean {
   return object.find((kind) => isCode(kind) || isOther(kind) || kind === 'number') === 'code';
 }
 
-/** The kind of one word. After a salutation, `other` becomes `plain`: "customer" in "Dear customer" is no label. */
+/** The kind of one word. After a salutation, `other` becomes `plain`: "customer" in "Dear customer". */
 function kindAt(words: readonly string[], at: number): WordKind {
   const word = words[at] ?? '';
   if (word === '©') return 'other';
@@ -109,7 +109,7 @@ function nextNoun(words: readonly string[], at: number): string {
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
-/** How many words before a candidate are searched for "code" (`code`), "key" (`key`), "order" (`other`) and the like. */
+/** How many words before a candidate are searched for words of the kinds `code` and `other`, or for "key". */
 function reachesOf({ alone, direct, wide, candidate, kindsBefore }: Setting) {
   const entered = entersCode(kindsBefore);
   // "Sign-in key: K7QX-2M9P" is a code, but a key with only digits may be anything.
@@ -147,7 +147,7 @@ function namesOther(words: readonly string[], at: number): boolean {
   if (isOther(kind)) return true;
   if (kind !== 'label' && kind !== 'number') return false;
   if (isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)))) return false;
-  // Near "enter", a `label` or `number` does not name another number: "on the page, enter", "the number to enter".
+  // Near "enter", these kinds do not name another number: "on the page, enter", "the number to enter".
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 
@@ -170,7 +170,7 @@ function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undefined {
   return undefined;
 }
 
-/** Points in scripts without spaces, by the last known word before the candidate, else a word for "code" after it. */
+/** For scripts without spaces: scores by the last known word before the candidate, else by one after it. */
 function pointsOfSigns({ before, after }: Setting): number | undefined {
   if (!SIGNS.test(before + after)) return undefined;
   const lastCode = [...before.matchAll(phrases.CODE_SIGNS)].at(-1);
@@ -193,7 +193,7 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   return isNamed || phrases.EXPIRED.test(after);
 }
 
-/** Returns the score of a candidate that cannot be a code, whatever is written before it; undefined for others. */
+/** Returns the score of a candidate that cannot be a code, whatever announces it; undefined for others. */
 function refusal(setting: Setting): number | undefined {
   const { alone, direct, sentence, after, sentenceWords, kindsBefore, kindsAfter, candidate } = setting;
   const { shape, value } = candidate;
@@ -238,7 +238,7 @@ export function judge(setting: Setting, mail: MailFacts): number {
   return points > 0 && value.length === 6 ? points + 5 : points;
 }
 
-/** Scores the shapes `year`, `loose` and `words`. Ordinary text has them too, so they need a clear announcement. */
+/** Scores the shapes `year`, `loose` and `words`. Ordinary text has them too, so they need more points. */
 function judgeLooseShape({ candidate, alone, direct, before }: Setting, announced: number): number {
   const sure =
     candidate.shape === 'words'

@@ -91,7 +91,7 @@ function read(given: string, mail: Mail): Found[] {
 
 const hasLetters = ({ value }: Candidate): boolean => /[A-Z]/i.test(value);
 
-/** Whether a code only names a record ("test code 10231"): no words say that it gives access. */
+/** Whether a code only names a record ("test code 10231"): no words say that the code gives access. */
 function isLabelOfRecord(setting: rules.Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
   if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
@@ -164,7 +164,7 @@ export function findCodes(
   return best(all);
 }
 
-/** Merges equal values. Each repetition adds points. Drops a value that is another kind of number in one place. */
+/** Merges equal values; each repetition adds points. Drops values that are also another kind of number. */
 function best(found: readonly Found[]): MailCode[] {
   const byValue = new Map<string, Found>();
   for (const one of found) {

@@ -165,7 +165,7 @@ export const textOfPage = ({ words }: HtmlReading): string => clean(cut(words, M
 
 const MAX_COMPARED = 256 * 1024;
 const MAX_LINE = 2_048;
-/** Limit of compared characters (a few milliseconds). Lines beyond it are returned without a comparison. */
+/** Limit of characters that are compared (a few milliseconds). Further lines are returned unchecked. */
 const MAX_SEARCHED = 2 * 1024 * 1024;
 
 export function wordsOnlyInPage(text: string, page: string): string | null {

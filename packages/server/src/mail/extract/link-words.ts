@@ -30,7 +30,7 @@ export const ARTICLE_PATH =
 /** Parameters of campaign trackers, which say nothing about the purpose of a link. */
 export const TRACKING_PARAMETER =
   /^(?:utm|mtm|pk|piwik|matomo|hsa|mc|ml|vero|oly|trk|tracking|wt|at|itm|cmp|campaign)_|^_?(?:ga|gl|gac|hsenc|hsmi|bta\w*|ke|kx)$|^(?:gclid|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|ttclid|igshid|mkt_tok|campaign|medium|cid|icid|ncid|trk|src|source|ref|referr?er|from|s_cid|elq\w*)$/i;
-/** Parameters that name a page to return to, not the purpose of the link. Full URLs, as in click trackers, do not match. */
+/** Parameters that name a page to return to. Full URLs do not match: they may be a click tracker's target. */
 export const RETURN_PARAMETER =
   /^(?:next|continue|back|then|after|state|origin|callback|redir\w*|return\w*|success\w*)=(?!https?(?::|%3a))/i;
 

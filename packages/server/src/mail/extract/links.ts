@@ -96,7 +96,7 @@ interface Around {
   above: string;
 }
 
-/** @param around the text near the link; undefined if the link contains only an image */
+/** @param around the text near the link; undefined for List-Unsubscribe and for HTML links without text */
 function kindOf(href: string, text: string, around: Around | undefined): LinkKind {
   const kind = kindOfWeb(href, text, around);
   return kind !== 'unsubscribe' && NO_PAGE.test(href) ? 'other' : kind;
@@ -155,7 +155,7 @@ export function* textLinks(text: string) {
   }
 }
 
-/** Returns each link once: first those of the HTML, then others of the text and of List-Unsubscribe (RFC 2369). */
+/** Returns each link once: those of the HTML first, then of the text, then of List-Unsubscribe (RFC 2369). */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
   // A link with text replaces a link to the same URL without text, such as an image.

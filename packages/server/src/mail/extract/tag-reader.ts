@@ -2,7 +2,7 @@ import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 
 const MAX_HTML_READ = 1024 * 1024;
 
-/** Reads tags and text without a tree or a stack, so deep nesting and missing end tags cost no extra time. */
+/** Reads tags and text and builds no tree, so that deep nesting and missing end tags cost no extra time. */
 export abstract class TagReader implements TokenizerCallbacks {
   protected readonly html: string;
   protected tag = '';

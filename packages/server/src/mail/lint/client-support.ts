@@ -7,7 +7,7 @@ import type { Case, LintedMail, UsedFeature } from './finding.ts';
 
 /** The lint rule reports a feature if less than this percentage of mail clients support it. */
 const MIN_SHARE = 60;
-/** The lint rule reports only these features: clients without them lose content or layout. */
+/** The lint rule reports only these features: a client without one of them loses content or layout. */
 const LOSES: ReadonlySet<string> = new Set(
   (
     'html-svg html-video html-audio html-form html-input-text html-object html-dialog html-base html-meter ' +

@@ -26,7 +26,7 @@ export interface Case {
   where: string | null;
 }
 
-/** Returns one item per problem: a `Case`, or only its `where` if the message is that of the rule. */
+/** Returns one item per problem: a `Case`, or only its `where` if the rule has a constant message. */
 export type Check = (mail: LintedMail, rule: string) => readonly (string | null | Case)[];
 
 export type Rule = readonly [

@@ -79,7 +79,7 @@ export function noOneClickUnsubscribe({ mail: { content } }: LintedMail): string
 const fieldOf = ({ headers }: MailContent, key: string): string =>
   headers.find(({ name }) => name.toLowerCase() === key)?.value.trim() ?? '';
 
-/** Whether a mail goes to subscribers. Automatic replies may be `bulk` too, and replies quote unsubscribe links. */
+/** Whether a mail goes to subscribers. Automatic replies may be `bulk` too, and replies may quote it. */
 function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const isAutomatic = !/^(?:no\b.*)?$/i.test(fieldOf(content, 'auto-submitted'));
   if (/^(?:bulk|list)$/i.test(fieldOf(content, 'precedence')) && !isAutomatic) return true;
@@ -90,7 +90,7 @@ function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   );
 }
 
-/** Whether the recipient requested the mail. A sign-in link must come first: newsletters have one further down. */
+/** Whether the recipient requested the mail. Newsletters have sign-in links too, but not as first link. */
 const isAskedFor = ({ links }: MailContent, { codes }: MailSummary): boolean =>
   codes.length > 0 ||
   links[0]?.kind === 'sign-in' ||

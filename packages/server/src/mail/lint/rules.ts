@@ -4,7 +4,7 @@ import { rarelySupported } from './client-support.ts';
 import type { Check, Rule } from './finding.ts';
 import * as header from './header-checks.ts';
 
-/* One row per rule. A rule must report nothing for a correct mail. */
+/* One row per rule. No rule may report anything for a correct mail. */
 
 const ofPage: Check = ({ places }, rule) => places.get(rule) ?? [];
 
@@ -50,7 +50,7 @@ export const RULES: readonly Rule[] = [
   ['insecure-image', 'warning', 'W3C Mixed Content section 3.2', ofPage,
     'This is loaded without encryption. Web mail on https: does not show it; use https:.'],
   ['little-client-support', 'info', `https://www.caniemail.com (data of ${support.date})`, rarelySupported],
-  // Accessibility rules, after the report of the Email Markup Consortium. Problems that most mails have are `info`.
+  // Accessibility rules, from the report of the Email Markup Consortium. Problems of most mails are `info`.
   ['html-lang', 'info', 'WCAG 2.2 success criterion 3.1.1', ofPage,
     'No element says the language, so a screen reader guesses it. Write <html lang="en">, and lang on the first element of the body too.'],
   ['html-dir', 'info', 'WCAG 2.2 success criterion 1.3.2', ofPage,

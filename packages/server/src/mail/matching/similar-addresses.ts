@@ -6,7 +6,7 @@ const SHORT_NAME = 6;
 
 /** The address that a wait expects mail for, in lower case and without a tag. */
 export interface WantedAddress {
-  /** For a catch-all, only domains are compared. The sink accepts any address, so none counts as similar. */
+  /** For `catch-all`, only domains are compared. `sink` accepts mail to every address, so none is similar. */
   kind: 'address' | 'catch-all' | 'sink';
   address: string;
   domain: string;
@@ -53,7 +53,7 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
 }
 
 const [QUOTE, PLUS, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [34, 43, 60, 64, 92, 97, 126] as const;
-/** All 26 letters, for an address with JSON escapes, brackets or non-ASCII text, which {@link lettersAt} cannot read. */
+/** All 26 letters: for addresses that `lettersAt` cannot read (JSON escapes, brackets, non-ASCII text). */
 const ANY_LETTERS = -1;
 
 function countBits(bits: number): number {
@@ -75,8 +75,8 @@ function lettersAt(text: string, start: number): number {
 }
 
 /**
- * The recipients of many mails, with the letters of each local part, so that only lines with similar ones
- * are parsed as JSON: parsing thousands would take milliseconds. Waits that time out together share an instance.
+ * The recipients of many mails, one line per mail. Only lines with letters similar to the wanted address are
+ * parsed as JSON: parsing all would take milliseconds. Waits that time out together share an instance.
  */
 export class RecipientLines {
   readonly text: string;
@@ -84,7 +84,7 @@ export class RecipientLines {
   readonly lines: number[] = [];
   readonly letters: number[] = [];
 
-  /** @param text one line per mail: epoch milliseconds, a space, and its recipient or the array of them as JSON */
+  /** @param text one line per mail: epoch milliseconds, a space, one recipient or an array of them as JSON */
   constructor(text: string) {
     this.text = text;
     for (let line = 0, end = 0; line < text.length; line = end + 1) {
@@ -107,7 +107,7 @@ export class RecipientLines {
   }
 }
 
-/** Whether two local parts may be similar: each typing error changes up to two bits, and a tag only adds bits. */
+/** Whether two local parts may be similar: a typing error changes at most two bits, a tag only adds bits. */
 const areLettersSimilar = (letters: number, wanted: number): boolean =>
   (letters & wanted) === letters ||
   (letters & wanted) === wanted ||

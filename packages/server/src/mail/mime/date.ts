@@ -36,7 +36,7 @@ export function parseDate(value: string): string | null {
   const year = fullYear(yearDigits);
   if (year < 1900 || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null;
   const midnight = new Date(Date.UTC(year, month, Number(day)));
-  // An invalid day such as 31 February rolled over into March.
+  // `Date.UTC` has moved an invalid day, such as 31 February, into the next month.
   if (midnight.getUTCDate() !== Number(day)) return null;
   const seconds = (Number(hour) * 60 + Number(minute) - offset) * 60 + Number(second);
   return new Date(midnight.getTime() + seconds * 1000).toISOString();

@@ -1,4 +1,4 @@
-/** Known fields. An invalid line belongs to the header if a known field follows; else the body begins there. */
+/** Known fields. If one of them follows an invalid line, the line belongs to the header, else to the body. */
 export const FIELD_NAMES: ReadonlySet<string> = new Set(
   (
     'from to cc bcc subject date sender reply-to message-id in-reply-to references comments keywords ' +
@@ -135,7 +135,7 @@ class HeaderReader {
     else this.isCut = true;
   }
 
-  /** Whether the line is folded but lost its leading blank: a parameter, a list item, or the end of the header. */
+  /** Whether the line continues the field although it has no leading blank. Some senders lose the blank. */
   private isLostFold({ text, next }: Line, { key, end }: FieldRange): boolean {
     if (HAS_PARAMETERS.test(key) && PARAMETER_LINE.test(text)) return true;
     if (this.hasOnlyTrace || BROKEN_FIELD.test(text)) return false;

@@ -19,7 +19,7 @@ export interface IndexedPart extends BodyRange {
   type: string;
   /** Charset of text or HTML, detected if necessary; '' for other parts. */
   charset: string;
-  /** In lower case. This field and the next two are undefined for attachments: the list of attachments has them. */
+  /** In lower case. For attachments, this field and the next two are only in the list of attachments. */
   disposition?: string | undefined;
   filename?: string | undefined;
   contentId?: string | undefined;

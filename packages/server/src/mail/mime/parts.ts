@@ -36,7 +36,7 @@ export interface Part {
   filename: string;
   contentId: string;
   isMultipart: boolean;
-  /** One character per byte. Trailing blanks are removed: relays add some. '' if no delimiter is expected. */
+  /** One character per byte, without trailing blanks, which relays add. '' if no delimiter is expected. */
   boundary: string;
 }
 
@@ -171,7 +171,7 @@ class PartScan {
   }
 
   private endParts({ multipart, isLast, breakStart }: Delimiter): void {
-    // `end` may be before `bodyStart`: without a body, this line break is the empty line after the header.
+    // The header of a part without a body includes the line break before the delimiter: `end` < `bodyStart`.
     let end = breakStart;
     for (let inner = this.open.pop(); inner !== undefined && inner !== multipart; inner = this.open.pop()) {
       end = Math.max(end, inner.bodyStart);
@@ -179,7 +179,7 @@ class PartScan {
       this.forgetBoundary(inner);
     }
     if (isLast) this.forgetBoundary(multipart);
-    // A multipart with parts ends at a delimiter of an outer multipart, not at its own last delimiter.
+    // A multipart with parts ends at an outer delimiter: an epilogue may follow its own last delimiter.
     if (!isLast || multipart.children.length > 0) this.open.push(multipart);
     else multipart.bodyEnd = Math.max(multipart.bodyStart, breakStart);
   }

@@ -45,7 +45,7 @@ function hexPair(bytes: Uint8Array, at: number): number {
   return high < 0 || low < 0 ? -1 : (high << 4) | low;
 }
 
-/** Copies a range to the offset `to` and decodes valid escapes such as `=41`. @returns the offset after the copy */
+/** Copies a range to the offset `to` and decodes valid escapes such as `=41`. @returns the end of the copy */
 function moveDecoded(bytes: Buffer, to: number, start: number, end: number, prefix: number): number {
   let length = to;
   for (let at = start; at < end; at++) {
@@ -117,7 +117,7 @@ function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
   return end > start && bytes[end - 1] === CR ? end - 1 : end;
 }
 
-/** Limit of zero bytes added to shortened lines: uuencode writes them as spaces, which relays remove at line ends. */
+/** Limit of zero bytes added to short lines: uuencode writes zeros as spaces, and relays trim lines. */
 export const MAX_FILLED_BYTES = 1024 * 1024;
 
 /** Each character code minus this value gives six bits. The first six bits of a line are its decoded length. */
@@ -141,7 +141,7 @@ function decodeUuLines(lines: Buffer): Buffer {
   for (let at = 0; at < lines.length; ) {
     const next = nextLine(lines, at);
     const end = startOfBreak(lines, at, next);
-    // The last line has length 0, encoded as a space. An empty line counts too: relays may remove the space.
+    // The last line has length 0, encoded as a space. An empty line is one too: relays may remove the space.
     const written = uuDigit(lines, at, end);
     if (written === 0) break;
     const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));
