@@ -10,7 +10,7 @@ export interface ProviderSettingsRecord {
   baseUrl: string;
 }
 
-/** Loads the providers at first use, to keep the startup time short. @throws Error for an unknown name */
+/** Loads the providers' code at first use, so that the server starts faster. @throws Error if unknown */
 export async function providerNamed(name: ProviderName): Promise<Provider> {
   const { PROVIDERS } = await import('@mayfly/providers');
   const provider = PROVIDERS.find((one) => one.name === name);

@@ -3,9 +3,9 @@ import { FOR_UPDATE_SKIP_LOCKED, parseOr, read, sql, type Tx, write } from '../d
 
 /** Limit of the templates of one owner for all providers together. */
 const MAX_TEMPLATES = 1_000;
-/** Limit of the size of all templates of one owner, because one request may return all of them. */
+/** Limit of the total size of one owner's templates, because one response may contain all of them. */
 const MAX_TEMPLATE_BYTES = 16 * 1024 * 1024;
-/** Number of request results that are kept per owner, provider and kind. Tests read them soon after the request. */
+/** Limit of stored request results per owner, provider and kind. Tests read them soon after a request. */
 const MAX_REQUESTS = 2_000;
 const REMOVED_PER_STEP = 100;
 
@@ -79,7 +79,7 @@ export const providerItems = {
     return false;
   }),
 
-  /** Stores a value unless a live one exists, atomically across nodes. @returns the existing value, if any */
+  /** Stores a value unless an unexpired one exists, atomically for all nodes. @returns the existing one */
   keepFirst: write(
     { keepsInboxes: true },
     async (

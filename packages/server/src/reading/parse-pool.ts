@@ -3,9 +3,9 @@ import { systemClock } from '../clock.ts';
 import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../memory.ts';
 import type { FromWorker, Operation, TaskResult, ToWorker, WorkerData } from './parse-worker.ts';
 
-/** Jobs that are posted to a worker in advance, so that it never waits for the main thread. */
+/** Limit of jobs that are posted to a worker in advance, so that it need not wait for the main thread. */
 const JOBS_PER_WORKER = 8;
-/** Limit of the input bytes that are posted to a worker: 2 to 10 ms of work. A larger job is posted alone. */
+/** Limit of the input bytes of these jobs: 2 to 10 ms of work. A larger job is posted to an idle worker. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
 
 const DEFERRED_MS = 20;
@@ -13,7 +13,7 @@ const DEFERRED_MS = 20;
 /** Scheduling key. Accounts take turns, and so do the inboxes of one account. */
 export type Flow = readonly [accountId: string, inboxId: string];
 
-/** A job whose result a caller awaits runs before all other jobs. */
+/** Priority of a job: a job whose result a caller awaits runs before all other jobs. */
 export interface Urgency {
   isAwaited: boolean;
   onAwaited?: () => void;
@@ -35,7 +35,7 @@ export interface JobRequest {
   argument?: unknown;
   flow: Flow;
   urgency: Urgency;
-  /** While this returns true and jobs wait for a worker, the job is deferred, unless a caller awaits its result. */
+  /** If the pool is busy and this returns true, the job is deferred, unless a caller awaits its result. */
   mayWait?: (() => boolean) | undefined;
   /** Aborted when no caller needs the result any more. A job that has not begun is then dropped. */
   signal?: AbortSignal | undefined;
@@ -43,7 +43,7 @@ export interface JobRequest {
 
 type Job = JobRequest & PromiseWithResolvers<TaskResult | Failure> & { isSettled: boolean };
 
-/** Round robin over accounts, so that an account waits for at most one item of each other account. */
+/** A queue with round robin over accounts: an account waits for at most one item of each other account. */
 export class Turns<T extends { readonly flow: Flow }> {
   readonly #accounts = new Map<string, Map<string, Set<T>>>();
 
@@ -61,7 +61,7 @@ export class Turns<T extends { readonly flow: Flow }> {
     return item;
   }
 
-  /** Removes an item. Its inbox and account become the last in the rotation. @returns false if it is not queued */
+  /** Removes an item. Its inbox and its account become the last in turn. @returns false if not queued */
   remove(item: T): boolean {
     const [accountId, inboxId] = item.flow;
     const inboxes = this.#accounts.get(accountId);
@@ -82,9 +82,9 @@ class Thread {
   /** Resolves when all earlier jobs are posted, which takes time because their inputs are loaded first. */
   posted = Promise.resolve();
   results = 0;
-  /** The current job is slow. The worker receives no new jobs until it has finished all of its jobs. */
+  /** Whether the current job is slow. The worker then receives no new jobs until all its jobs have ended. */
   isSlow = false;
-  /** The current job at the last check. `since`: monotonic ms when it was first seen, or when the worker became idle. */
+  /** The job at the last check. `since` (monotonic ms): its first check, or when the worker became idle. */
   watched: Job | undefined;
   since = systemClock.monotonic();
   readonly #begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
@@ -120,7 +120,7 @@ export interface PoolLimits {
   heapMb: number;
 }
 
-/** Worker threads with a shared queue. Tests use the system clock too, because workers take real time. */
+/** Worker threads with a shared queue. Uses the system clock even in tests: workers take real time. */
 export class ParsePool {
   readonly #awaited = new Turns<Job>();
   readonly #others = new Turns<Job>();
@@ -196,7 +196,7 @@ export class ParsePool {
       if (thread === undefined) return;
       this.#remove(job);
       thread?.jobs.push(job);
-      // setImmediate runs after all sockets were read. So mails that arrive together are posted together.
+      // setImmediate runs after all sockets were read, so mails that arrive together are posted together.
       if (thread?.outbox.push(job) === 1) setImmediate(() => this.#post(thread));
     }
     this.#isBehind = false;
@@ -226,7 +226,7 @@ export class ParsePool {
     const { worker } = thread;
     let failure: Failure = 'crash';
     worker.on('message', (results: FromWorker) => this.#receive(thread, results));
-    // All results that the worker sent before the error have arrived, so its first unfinished job failed.
+    // Results that the worker sent before the error arrive before this event, so its current job has failed.
     worker.on('error', (error: Error & { code?: string }) => {
       if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') failure = 'memory';
     });
@@ -292,13 +292,13 @@ export class ParsePool {
   #end(thread: Thread, failure: Failure): void {
     if (!this.#threads.delete(thread)) return;
     void thread.worker.terminate();
-    // If no job was begun, the first one fails: otherwise, a broken worker would repeat all jobs forever.
+    // If the worker began no job, its first job fails. Else a broken worker would repeat all jobs forever.
     settle(thread.current ?? thread.jobs[0], failure);
     if (thread.begun > 0) this.warmUp();
     this.#requeue(thread.jobs);
   }
 
-  /** These jobs were scheduled once already, so they run before jobs that no caller awaits. */
+  /** Requeues jobs that have already waited once. They run before jobs that no caller awaits. */
   #requeue(jobs: readonly Job[]): void {
     for (const job of jobs) {
       if (job.isSettled) continue;

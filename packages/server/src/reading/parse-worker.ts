@@ -73,12 +73,12 @@ export type TaskResult = ReturnType<Tasks[Operation]>;
 
 export type FromWorker = TaskResult[];
 
-/** Number of results posted together: few, so that the first mails are stored while the next ones are parsed. */
+/** Number of results per message: few, so that the first mails are stored while the next ones are parsed. */
 const RESULTS = 4;
 
 const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** Copies the pieces into one array, because they may be views of a larger buffer, and frees large pieces. */
+/** Copies the pieces into one new array, because they may be views of a larger buffer. Frees large pieces. */
 function joined(pieces: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

@@ -5,12 +5,12 @@ import type { Operation, ParsedBytes, Tasks } from './parse-worker.ts';
 
 /** Time limit of one mail. The largest ordinary mails take well under a second. */
 const PARSE_TIME_LIMIT_MS = 5_000;
-/** See `slowMs` of {@link PoolLimits}. On a busy machine, waiting for the CPU alone may take 30 ms. */
+/** `slowMs` of {@link PoolLimits}: above the 30 ms that a job may wait for the CPU on a busy machine. */
 const SLOW_PARSE_MS = 50;
 const SLOW_LARGE_PARSE_MS = 1_000;
 /** Heap limit of a parse worker. Results and long strings (see mail/mime/clean.ts) are outside the heap. */
 const PARSE_HEAP_MB = 256;
-/** An idle worker ends after this time, because it takes tens of MiB. */
+/** Time after which an idle worker is ended, because each worker takes tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
 /** A separate worker parses larger mails. A mail of this size takes 100 ms at worst. */
 const LARGE_MAIL_BYTES = 1024 * 1024;
@@ -27,13 +27,13 @@ export type ParseRequest = Partial<Pick<JobRequest, 'flow' | 'signal' | 'urgency
 type LazyMail = Pick<JobRequest, 'size' | 'load'>;
 
 export interface ParsingOptions {
-  /** Workers for small mails. By default one per core, but two cores are left to SMTP, HTTP and the store. */
+  /** Workers for small mails. Default: the number of cores minus two, which SMTP, HTTP and the store need. */
   threads?: number;
   workerEntry?: URL;
   limits?: Partial<Pick<PoolLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
 }
 
-/** Flow of jobs without an account. Together they get the share of one account. */
+/** Scheduling key of jobs without an account: all of them together are scheduled like one account. */
 const OTHERS: Flow = ['others', ''];
 
 export class Parsing {
@@ -71,7 +71,7 @@ export class Parsing {
   }
 
   /**
-   * If the worker was terminated, the result has the first header fields, and `parseError` has the reason.
+   * If the worker was terminated, the result has only the first header fields, and `parseError` says why.
    * @throws the reason of an aborted `signal`
    */
   async parse(mail: Uint8Array | LazyMail, request?: ParseRequest): Promise<ParsedBytes> {

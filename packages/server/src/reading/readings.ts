@@ -14,7 +14,7 @@ import type { UnreadSource } from './sql.ts';
 
 /** Accepted mails up to this total size stay in memory until they are parsed. Others are read from the store. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
-/** Limits of unparsed mail per account: what the fastest sender sends in ten seconds. Parsing may need minutes for it. */
+/** Limits of unparsed mail per account. The fastest sender reaches them in ten seconds. */
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
@@ -25,13 +25,13 @@ const BACKLOG = 'Too much mail of this account is not read yet. Send it again in
 const MAX_BURST_MAILS = 10_000;
 const MAX_BURST_BYTES = 24 * 1024 * 1024;
 const QUIET_MS = 20;
-/** Pauses between checks whether another node has parsed a mail that it received. After the last, this node parses it. */
+/** Pauses before checks whether the receiving node has parsed a mail. After the last, this node parses it. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
-/** The same with a single node: a caller may read a mail after its commit, but before `committed` is called. */
+/** The pauses on a single node: a mail may be requested after its commit and before `committed` is called. */
 const OWN_COMMIT_MS: readonly number[] = [1, 5, 20];
 /** Interval of searches for mails that a node received but did not parse before it stopped. */
 const LOOK_MS = 60_000;
-/** Delay of the second search. Mails that two searches find were left by nodes that have stopped. */
+/** Delay of the second search. A mail that two searches find was probably left by a node that has stopped. */
 const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
 
@@ -42,7 +42,7 @@ interface Mail {
 }
 
 interface Entry {
-  /** 0 until the mail is stored. */
+  /** `seq` of the stored source; 0 until the mail is stored. */
   source: number;
   done: PromiseWithResolvers<void>;
   urgency: Urgency;
@@ -57,7 +57,7 @@ function newEntry(source = 0): Entry {
   return entry;
 }
 
-/** Thrown if a mail need not be parsed, because its source was deleted or never stored. */
+/** Thrown to end the parsing of a mail whose source was deleted or never stored. */
 const GONE = new Error('The source does not exist.');
 
 interface Deps {
@@ -67,7 +67,7 @@ interface Deps {
   events: Pick<EventBus, 'publishDeliveries'>;
   clock: Clock;
   log: Logger;
-  /** Whether other nodes use the same store. Each node parses the mails that it receives. */
+  /** Whether other nodes use the same store. Each node parses the mails that it has received itself. */
   isShared: boolean;
 }
 
@@ -166,7 +166,7 @@ export class Readings {
     const { store, isShared } = this.#deps;
     let left: UnreadSource[] = [];
     for (const pause of isShared ? OTHER_NODE_MS : OWN_COMMIT_MS) {
-      // Tests use the system clock too: a fake clock does not control the other node's process.
+      // Uses the system clock even in tests: a fake clock does not control the other node's process.
       await systemClock.sleep(pause, this.#stopped.signal);
       if (this.#stopped.signal.aborted) throw unavailable('closed');
       const wanted = sources.filter((source) => !this.#entries.has(source));
@@ -176,7 +176,7 @@ export class Readings {
     return left;
   }
 
-  /** Takes over mails that the previous search found too. A single node takes over all, unless it is storing mail. */
+  /** Parses mails that the previous search found too. A single node parses all, unless it is storing mail. */
   async #look(): Promise<void> {
     const before = this.#seen;
     const seen = new Set<number>();
@@ -221,7 +221,7 @@ export class Readings {
     if (this.#entries.has(unread.source)) return;
     const entry = newEntry(unread.source);
     this.#entries.set(unread.source, entry);
-    // The inbox is unknown for a mail that is loaded from the store.
+    // The inbox of a mail that is loaded from the store is unknown.
     this.#read(entry, unread, [unread.accountId, '']);
   };
 
@@ -257,12 +257,12 @@ export class Readings {
       return mail.raw;
     };
     const finish = async (): Promise<void> => {
-      // Defer only a mail that is in memory. One to be loaded may be large: waiting, it would count in the backlog.
+      // Defer only mails in memory. The others may be large, and count in the backlog as long as they wait.
       const mayWait = kept && this.#isBurst;
       const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait });
       note('parsed');
       const authentication = (await checking) ?? null;
-      // Parsed content can only be stored after its source.
+      // The parsed content can be stored only after its source.
       await stored;
       if (entry.isOver) throw GONE;
       // On shutdown, results may be incomplete. The mail is parsed after the next start.

@@ -14,11 +14,11 @@ import {
 } from '../database/sql.ts';
 import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 
-/** Raw sources are stored in pieces, to send large ones without loading them whole. Reading a piece takes < 1 ms. */
+/** Raw sources are stored in pieces, so that a response need not load a large source whole. */
 export const RAW_PIECE_BYTES = 256 * 1024;
 
 export interface NewSource {
-  /** The mail with our Received line first. The store takes over a resizable buffer: do not use it again. */
+  /** This server's Received line, then the mail. The store takes over a resizable buffer: do not reuse it. */
   raw: Uint8Array;
   envelope: MailEnvelope;
   trail?: string;
@@ -39,10 +39,10 @@ export interface ReadingOf extends Reading {
   size: number;
 }
 
-/** Rows per INSERT. There are few sizes, so that a connection plans few different statements. */
+/** Rows per INSERT. Only a few sizes, so that the database plans only a few different statements. */
 const SIZES = [64, 16, 4] as const;
 
-/** @param into a table with its columns @param ending constant SQL after the rows, such as `returning` */
+/** @param into table with columns: `t (a, b)` @param ending constant SQL after the rows: `returning a` */
 export async function insertRows<Row extends object>(
   tx: Tx,
   into: string,
@@ -115,7 +115,7 @@ async function addReadings(tx: Tx, added: readonly ReadingOf[]): Promise<void> {
   await insertRows(tx, `readings (${columns})`, rows, 'on conflict (source_seq) do nothing');
 }
 
-/** Lock order: by id, as when deliveries are cancelled, to prevent deadlocks. */
+/** Makes deliveries due. Locks them by id, as the cancellation of deliveries does, to prevent deadlocks. */
 async function makeDue(tx: Tx, deliveries: readonly string[]): Promise<void> {
   if (deliveries.length === 0) return;
   await tx.run(
@@ -138,7 +138,7 @@ async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
   return due.length;
 }
 
-/** Call this after deleting the sources. That waits for a running {@link keep}, whose content is then deleted here. */
+/** Call this after deleting the sources, because that waits for a concurrent {@link keep} to add content. */
 async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
   await tx.run(sql`delete from readings where source_seq ${anyOf(seqs)}`);
   await endUnread(tx, seqs);
@@ -157,7 +157,7 @@ export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
 
 /** Subtracts the number of deleted messages from each source's message count. @returns sources still in use */
 async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
-  // A fixed lock order prevents deadlocks between concurrent transactions.
+  // Locking in a fixed order prevents deadlocks between concurrent transactions.
   const shared = await tx.all<{ seq: number; messages: number }>(
     sql`select source_seq as seq, messages from shared_sources where source_seq ${anyOf([...times.keys()])}
       order by source_seq ${FOR_UPDATE}`,
@@ -181,8 +181,8 @@ const ROWS_PER_PIECE = 16;
 /**
  * Deletes small sources that no message uses any more, and marks large ones for {@link freeParked}. Call it
  * once per transaction, as the last step: locking shared sources several times could deadlock.
- * @param released the source of each deleted message, with repetitions. Take them from `delete … returning`:
- * another transaction may delete a row after an earlier `select`
+ * @param released the source of each deleted message, with repetitions, from `delete … returning`. After a
+ * `select`, another transaction could delete the same rows
  */
 export async function releaseSources(tx: Tx, released: readonly number[]): Promise<void> {
   if (released.length === 0) return;
@@ -202,10 +202,10 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
   );
 }
 
-/** Deletes about `limit` rows of marked sources. @returns how many, roughly; below `limit` if none is left */
+/** Deletes about `limit` rows of marked sources. @returns about how many; below `limit` if none is left */
 export async function freeParked(tx: Tx, limit: number): Promise<number> {
   const most = Math.ceil(limit / ROWS_PER_PIECE);
-  // Locked, because a concurrent call would count too few pieces and delete a source before its last piece.
+  // Locked, because a concurrent call would count too few pieces and delete a source before all its pieces.
   const parked = await tx.all<{ source: number }>(
     sql`select source_seq as source from parked_sources where stage is null limit ${most} ${FOR_UPDATE_SKIP_LOCKED}`,
   );
@@ -230,7 +230,7 @@ export interface UnreadSource {
   checks: number | null;
 }
 
-/** Skips sources that were deleted or that already have parsed content. */
+/** Stores parsed content, except of sources that were deleted or already have parsed content. */
 async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
   const sources = readings.map(({ source }) => source);
   const kept = await tx.all<{ seq: number }>(
@@ -239,17 +239,17 @@ async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
   const there = new Set(kept.map(({ seq }) => seq));
   const wanted = readings.filter(({ source }) => there.has(source));
   await addReadings(tx, wanted);
-  // Only for sources that the query found: content was added for no other, so others must stay in `unread`.
+  // Only sources that the query found now have content. Others must stay in `unread`.
   const due = await endUnread(tx, [...there]);
   if (due > 0) tx.hint({ kind: 'deliveries' });
   return due;
 }
 
 export const readings = {
-  /** Does not wait for the disk: mails can be parsed again. @returns the number of deliveries now due */
+  /** Does not wait for the disk: a mail can be parsed again. @returns the number of deliveries now due */
   keep: write({ keepsInboxes: true, mayUseReserve: true, commit: 'relaxed' }, keep),
 
-  /** Waits for stable storage, because a later check of the sender may give another result. */
+  /** Waits for the disk: if the result were lost, a new check of the sender might give another result. */
   keepChecked: write({ keepsInboxes: true, mayUseReserve: true }, keep),
 
   missing: read((db, sources: readonly number[]) =>

@@ -6,21 +6,21 @@ import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
 import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../../memory.ts';
 import type { CheckerData, FromChecker, ToChecker } from './worker.ts';
 
-/** Time limit of a check. Parsed content is stored only after the check. Name servers usually reply much faster. */
+/** Time limit of a check: parsed content is stored only after it. Name servers usually reply much faster. */
 export const CHECK_TIME_LIMIT_MS = 2_000;
-/** This long before the time limit, partial results are requested from the thread. */
+/** The main thread requests partial results this long before the time limit. */
 export const HURRY_MS = 200;
 /** Limit of concurrent checks, which mostly wait for name servers. Above it, the result is `temperror`. */
 const MAX_CHECKS = 200;
-/** Limit per sending host. Enough for 500 messages a second if name servers take 100 ms. */
+/** Limit of concurrent checks per sending host: allows 500 messages per second if a check takes 100 ms. */
 export const MAX_CHECKS_PER_SOURCE = 50;
 /** Limit of the bytes of all messages that are being checked. Enough for the largest message. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Limit per sending host if several of its messages are being checked. A single message may be larger. */
+/** Limit of these bytes per sending host. If only one of its messages is checked, it may be larger. */
 export const MAX_BYTES_PER_SOURCE = 24 * 1024 * 1024;
-/** JavaScript heap of the thread, MiB. Libraries take 20, and the DNS cache takes a few. */
+/** Limit of the thread's JavaScript heap, MiB. The libraries take 20, and the DNS cache takes a few. */
 const HEAP_MB = 96;
-/** An idle thread ends after this time, because it holds tens of MiB. */
+/** Time after which the idle thread is ended, because it holds tens of MiB. */
 const IDLE_MS = 60_000;
 
 const NOT_IN_TIME: MailAuthentication = { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror' };
@@ -73,7 +73,7 @@ export class Authenticator {
 
   /**
    * Never rejects. Results that are missing after {@link CHECK_TIME_LIMIT_MS} are `temperror`.
-   * @param received the mail, with or without our Received line. Do not change it until the call resolves
+   * @param received the mail, with or without this server's Received line. Must not change during the call
    * @returns null for mail from this machine
    */
   async check(envelope: MailEnvelope, received: Uint8Array): Promise<MailAuthentication | null> {
@@ -163,7 +163,7 @@ export class Authenticator {
     if (!signal.aborted) await this.#endThread();
   }
 
-  /** Requests partial results before the time limit, and terminates the thread if it is blocked. */
+  /** Requests partial results shortly before the time limit. Terminates the thread if it does not respond. */
   async #watch(thread: Thread, id: number, { over: { signal }, settle }: Check): Promise<void> {
     const { clock } = this.#options;
     await clock.sleep(CHECK_TIME_LIMIT_MS - HURRY_MS, signal);
@@ -173,7 +173,7 @@ export class Authenticator {
     do {
       before = thread.messages;
       await clock.sleep(HURRY_MS, signal);
-      // The main thread itself may be late, so messages that have already arrived are handled first.
+      // This main thread may have been blocked too. Let it first handle messages that have already arrived.
       await nextTurn();
       settle(NOT_IN_TIME);
       // A thread that sends messages, or that is still starting, is not blocked.

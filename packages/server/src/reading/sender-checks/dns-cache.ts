@@ -11,7 +11,7 @@ export type Ask = (name: string, type: string) => Promise<Records>;
 const TIMEOUT_MS = 600;
 /** Cache time of records. Node.js does not return the TTL, which is rarely shorter than a minute. */
 const KNOWN_MS = 60_000;
-/** Failures are cached, so that an unresponsive name server does not delay every message of its domain. */
+/** Cache time of failures, so that an unresponsive name server does not delay every message of a domain. */
 const FAILURE_KNOWN_MS = 5_000;
 const CACHE_LETTERS = 4 * 1024 * 1024;
 const ENTRY_LETTERS = 100;
@@ -67,7 +67,7 @@ export function askForOneMail(ask: Ask, over: AbortSignal): Ask {
 
 async function answerOf(resolver: Resolver, name: string, type: string): Promise<Outcome> {
   try {
-    // MX records are objects, despite the type, and are returned unchanged.
+    // The type is inexact: MX records are objects. They are returned unchanged.
     const records = (await resolver.resolve(name, type)) as Records;
     const letters = JSON.stringify(records).length;
     if (letters <= MAX_ANSWER_LETTERS) return { records, failure: '', letters };

@@ -15,13 +15,13 @@ const MAX_HEADER_LINES = 1_000;
 const MAX_SIGNATURES = 10;
 /** Limit of each field that the libraries parse. A 4,096-bit signature has less than 2 KiB. */
 const MAX_FIELD_BYTES = 4 * 1024;
-/** If a signature has so much white space in a row, DKIM and DMARC are `permerror`: the library takes quadratic time. */
+/** A signature with this makes DKIM and DMARC `permerror`, because the library would take quadratic time. */
 const TOO_MUCH_SPACE = /[ \t\r\n]{64}/;
 const TAKEN_APART = /^(?:(dkim-signature)|from)[ \t]*:/i;
 /** A body is hashed in pieces, so that a large body does not block other checks. */
 const PIECE_BYTES = 64 * 1024;
 
-/** If a mail has several signatures, the first word of this list that one of them has is the result. */
+/** For several signatures, the result is the first of these words that is the result of any of them. */
 const BEST_FIRST = ['pass', 'temperror', 'fail', 'policy', 'permerror', 'neutral', 'none'];
 
 type Host = Awaited<ReturnType<typeof checkHost>>;
@@ -38,7 +38,7 @@ export interface CheckedMail {
   mailFrom: string;
   helo: string;
   remoteAddress: string;
-  /** The mail, with or without our Received line. The thread frees a large buffer after the check. */
+  /** The mail, with or without this server's Received line. A large buffer is freed after the check. */
   raw: Uint8Array;
 }
 
