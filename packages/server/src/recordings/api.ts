@@ -25,17 +25,17 @@ import type { StagedMails } from '../inboxes/records.ts';
 import type { OpenRecording } from './upload.ts';
 
 const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
-/** Limit of concurrent imports and replays. Each keeps a file open. */
+/** Limit of concurrent imports and replays, because each keeps a file open. */
 const MAX_OPEN_ARCHIVES = 20;
 const RETRY_AFTER_SECONDS = 5;
 
-/** Returns when each message is replayed, in milliseconds after the first. */
+/** Returns the time of each message in a replay, as milliseconds after the first message. */
 function delaysOf(messages: readonly RecordedMessage[], speed: number): number[] {
   const times = messages.map(({ receivedAt }) => Date.parse(receivedAt));
   return times.map((time) => Math.max(0, time - (times[0] ?? time)) / speed);
 }
 
-/** Returns the length of a replay. @throws AppError `invalid_request` if it is longer than the inbox lives */
+/** Returns the length of a replay (ms). @throws AppError `invalid_request` if the inbox would expire first */
 function replayMs(delays: readonly number[], speed: number, ttlMinutes: number): number {
   const lastMs = Math.max(0, ...delays);
   if (lastMs < ttlMinutes * MINUTE_MS) return Math.ceil(lastMs);
@@ -47,7 +47,7 @@ function replayMs(delays: readonly number[], speed: number, ttlMinutes: number):
   );
 }
 
-/** Stores all messages before it creates the inbox, so that the inbox never has only some of them. */
+/** Stores all messages before the inbox is created, so that the inbox never has only some of them. */
 async function importAll(
   context: RouteContext,
   request: FastifyRequest,

@@ -17,7 +17,7 @@ import { quoted } from '../text/nearest.ts';
 
 const MAX_FORM_PARTS = 20;
 
-/** Does not destroy the body after a failure: its socket is needed for the response. */
+/** After a failure, the body is not destroyed, because the response is sent on the same socket. */
 const piecesOf = (body: Readable): AsyncIterable<Uint8Array> => body.iterator({ destroyOnReturn: false });
 
 async function* limited(body: Readable, limit: number): AsyncGenerator<Uint8Array> {
@@ -71,9 +71,9 @@ const MAX_INDEX_BYTES = 16 * 1024 * 1024;
 const INDEX = 'inbox.json';
 /** Limit of a line of `jsonLines`: 20 messages with at most 100 recipients of 320 characters each. */
 const MAX_LINE_BYTES = 1024 * 1024;
-/** Mail compresses to a tenth at best. A higher ratio than this one is a decompression bomb. */
+/** Limit of unpacked size / packed size. Mail reaches 10; a decompression bomb has far more. */
 const MAX_EXPANSION = 20;
-/** Unpacked size that is always allowed, for small archives of identical mails. */
+/** Unpacked size that is always allowed, because small archives of identical mails compress better. */
 const EXPANSION_ALLOWANCE_BYTES = 64 * 1024 * 1024;
 const LF = 0x0a;
 const Messages = Type.Array(RecordedMessage);
@@ -91,7 +91,7 @@ const reasonOf = (error: unknown): string => messageOf(error).replace(/\.$/, '')
 
 /** Entries that are not files of a recording: folders, and files that macOS adds. */
 const NO_FILE = /\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/;
-/** Limit of such entries per file of the recording. Each takes time to read, so more could be an attack. */
+/** Limit of such entries per file of the recording: reading each takes time, so many could be an attack. */
 const MAX_OTHERS_PER_FILE = 4;
 
 async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>> {
@@ -107,7 +107,7 @@ async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>
   return withoutFolder(entries);
 }
 
-/** Removes the folder from the paths of an archive that was unpacked and packed again with its folder. */
+/** Removes the folder from the paths, if a user has unpacked the archive and packed it again as a folder. */
 function withoutFolder(entries: Map<string, Entry>): Map<string, Entry> {
   if (entries.has(INDEX)) return entries;
   const indexes = [...entries.keys()].filter((name) => name.split('/').slice(1).join('/') === INDEX);

@@ -20,17 +20,17 @@ import {
 export const REFUSAL_KEPT_MS = DAY_MS;
 /** Limit per address, so that a sender that retries forever does not fill the store. */
 const MAX_PER_ADDRESS = 50;
-/** Limit for all addresses together: a few megabytes. */
+/** Limit for all addresses together, which takes a few megabytes. */
 const MAX_IN_ALL = 10_000;
 /** Refusals per transaction. A transaction takes one or two milliseconds, during which other writes wait. */
 const ADDED_PER_STEP = 100;
 
 export type FaultPoint = AppliedFault['at'];
 
-/** `address` of a refusal without a recipient: of a TLS handshake, of credentials, or of the MAIL command. */
+/** `address` of a refusal that has no recipient: of a TLS handshake, credentials or a MAIL command. */
 export const NO_RECIPIENT = '';
 
-/** Mail without a 250 reply, refused credentials, a failed TLS handshake, or a record of {@link capturedMail}. */
+/** Refused mail or credentials, a failed TLS handshake, an applied fault rule, or {@link capturedMail}. */
 export interface Refusal {
   at: number;
   /** Lower case, without a tag; or {@link NO_RECIPIENT}. */
@@ -48,10 +48,10 @@ export interface Refusal {
   via?: ProviderName;
 }
 
-/** If the domain `ifOwned` is set, the refusal is stored only if an account had this domain when mail was refused. */
+/** If `ifOwned` is a domain, the refusal is stored only if an account had it when the mail was refused. */
 export type NewRefusal = Refusal & { ifOwned?: string };
 
-/** Key for recording that mail to `address` went to the inbox of an authenticated client instead. */
+/** Key for mail to `address` that went to another inbox, because the client authenticated for that inbox. */
 export const capturedMail = (address: string): string => `captured ${address}`;
 
 interface Row {
@@ -109,7 +109,7 @@ export async function insertRefusals(tx: Tx, refusals: readonly NewRefusal[]): P
   );
 }
 
-/** The address without the quotes of JSON. Inbox addresses have no characters that JSON escapes. */
+/** The address without its JSON quotes. An inbox address has no characters that JSON would escape. */
 const UNQUOTED = constant('substr(r.address, 2, length(r.address) - 2)');
 
 /** True if the account (`=`) or another one (`<>`) has reserved the address, or its domain as a catch-all. */
@@ -153,11 +153,11 @@ export const refusals = {
     ),
   ),
 
-  /** Refusals for domains of the account, and for addresses that it has, holds or had in the last 7 days, newest first. */
+  /** Refusals for the account's domains, and for addresses that it has, reserves or had within 7 days. */
   listByAccount: search((db, accountId: string, page: Page & { address?: string }, now: number) => {
     const { after, address, limit } = page;
     const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
-    // A single account also gets refusals for unknown addresses. With several, the account they concern is unknown.
+    // The only account also gets refusals for unknown addresses, because they cannot concern another account.
     return list(
       db,
       sql`r.at > ${since(after, now)} and r.domain <> '' ${ofAddress}
@@ -183,7 +183,7 @@ export const refusals = {
     },
   ),
 
-  /** Refusals of addresses without an inbox, newest first, as lines of time, space and JSON address. */
+  /** Refusals of addresses without an inbox, newest first. Each line is a time, a space and a JSON string. */
   recent: read(async (db, after: number, now: number): Promise<string> => {
     // Returns one text, because a result row for each refusal would take longer than the query itself.
     const row = await db.first<{ lines: string | null }>(

@@ -8,7 +8,7 @@ import { type InboxWaits, waitsOf } from '../waits/sql.ts';
 
 /** A report lists at most this many inboxes. Its totals include all inboxes. */
 export const MAX_RUN_INBOXES = 1_000;
-/** Inboxes per query. Between two queries, a report yields, so that it does not block other searches. */
+/** Inboxes per query. Between two queries, other searches can run. */
 const PAGE = 1_000;
 const NEWEST = 'inb`';
 
@@ -20,7 +20,7 @@ export interface RunInbox extends Pick<ReportedInbox, 'id' | 'address' | 'labels
   received: number;
   firstReceivedAt: number | null;
   waits: InboxWaits;
-  /** Mail refused for the address from the creation of this inbox to that of the next one. Excludes fault rules. */
+  /** Refused mail to the address, until another inbox is created with it. Excludes refusals by fault rules. */
   refusals: { count: number; last: (Omit<ReportedRefusal, 'at'> & { at: number }) | null };
 }
 
@@ -40,7 +40,7 @@ interface Run {
   now: number;
 }
 
-/** Inboxes that are live or expired in the last 24 hours. A freed inbox has expired, even if the clock was set back. */
+/** Inboxes that are live or expired in the last 24 hours. `freed` is 1 if the sweeper found it expired. */
 const known = ({ accountId, labels, now }: Run, before: string): Sql =>
   sql`select i.id, i.address, i.labels, case when i.expires_at > ${now} and i.freed = 0 then 'live' else 'expired' end as state,
       i.created_at as "createdAt", i.expires_at as "endsAt", i.received_messages as received,
@@ -94,7 +94,7 @@ interface RefusalAt {
 
 const keyOf = ({ address }: Listed): string => JSON.stringify(address);
 
-/** @param inboxes newest first @param left refusals by address that no newer inbox has counted; updated here */
+/** @param inboxes newest first @param left by address, refusals that no newer inbox counts; updated here */
 async function withRefusals(db: Db, inboxes: readonly Listed[], left: Map<string, RefusalAt[]>, now: number) {
   const unknown = [...new Set(inboxes.map(keyOf))].filter((key) => !left.has(key));
   const refusals = await db.all<RefusalAt & { address: string }>(
@@ -142,7 +142,7 @@ const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
   waits.failed + waits.lists.empty + waits.streams.empty + refusals.count > 0;
 
 export const reports = {
-  /** Lists inboxes live, expired or deleted in the last 24 hours. Above the limit, omits those without problems first. */
+  /** Lists inboxes that were live in the last 24 hours. Above the limit, prefers those with problems. */
   listRun: search(async (db, accountId: string, labels: Labels, now: number) => {
     if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
     const totals: RunReport['totals'] = {
@@ -180,7 +180,7 @@ export const reports = {
   }),
 };
 
-/** Copies what reports show about inboxes with labels. Call this before the inboxes are deleted. */
+/** Copies the data that reports show about inboxes with labels. Call this before deleting the inboxes. */
 export async function keepForReports(tx: Tx, inboxIds: readonly string[], now: number): Promise<void> {
   await tx.run(
     sql`insert into deleted_inboxes (id, account_id, address, labels, created_at, deleted_at, received_messages,

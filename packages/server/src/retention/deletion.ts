@@ -41,13 +41,13 @@ export const inboxDeletion = {
       (await end(tx, accountId, [inboxId], now)).length > 0,
   ),
 
-  /** Deletes all live inboxes with all `labels` (at least one), except the sink. @returns their ids */
+  /** Deletes all live inboxes that have all `labels` (at least one), except a sink. @returns their ids */
   deleteByLabels: steps(
     { mayUseReserve: true },
     async (transaction, accountId: string, labels: Record<string, string>, now: number) => {
       if (Object.keys(labels).length === 0) throw new RangeError('deleteByLabels needs at least one label.');
       const deleted: string[] = [];
-      // In descending order, so that the loop ends even if inboxes are created meanwhile.
+      // From the newest to the oldest, so that the loop ends even if inboxes are created meanwhile.
       for (let before: string | null = null; ; ) {
         const { ids, ended }: Record<'ids' | 'ended', string[]> = await transaction(async (tx) => {
           const found = await tx.all<{ id: string }>(
@@ -67,7 +67,7 @@ export const inboxDeletion = {
 
 /** Marks an account as being deleted unless it is the last; `lockAccount` then rejects additions to it. */
 async function mark(tx: Tx, accountId: string, now: number): Promise<'marked' | 'last' | 'unknown'> {
-  // Locks two accounts, always in the same order, so that two deletions at once cannot delete the last two.
+  // Locks two accounts in a fixed order, so that two concurrent deletions cannot delete the last two.
   const [one, another] = await tx.all<{ id: string }>(
     sql`select id from accounts where deleted_at is null order by id limit 2 ${FOR_UPDATE}`,
   );
@@ -99,7 +99,7 @@ async function endInboxes(tx: Tx, accountId: string, limit: number, now: number)
   return ended.length;
 }
 
-/** Deletes rows of a marked account (see {@link mark}). No transaction adds rows of it to these tables any more. */
+/** Deletes rows of a marked account (see {@link mark}), for which no transaction adds rows any more. */
 const choresOf = (accountId: string): Chore => {
   const remove = (table: string, key: string, column: string) =>
     removeSome(table, key, () => sql`${constant(column)} = ${accountId}`, FOR_UPDATE);
@@ -113,7 +113,7 @@ const choresOf = (accountId: string): Chore => {
   ]);
 };
 
-/** Whether inboxes or webhooks are left. The chores skip locked rows, so this query waits for them. */
+/** Whether inboxes or webhooks are left. Waits for locked rows, because the chores skip these. */
 async function hasRows(tx: Tx, accountId: string): Promise<boolean> {
   const left = (table: string) =>
     tx.first(sql`select id from ${constant(table)} where account_id = ${accountId} limit 1 ${FOR_UPDATE}`);
@@ -121,7 +121,7 @@ async function hasRows(tx: Tx, accountId: string): Promise<boolean> {
 }
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
-  // The rows that are left belong to no inbox: requests that confirm a URL (`handshake`).
+  // The rows that are left belong to no inbox: they are requests that confirm a URL (`handshake`).
   await tx.run(sql`delete from outgoing where account_id = ${accountId}`);
   // Delete the account first: this waits for transactions that store its mail and update account_orders.
   const account = await tx.first<{ seq: number }>(
@@ -139,8 +139,8 @@ async function inSteps(transaction: Transaction, step: (tx: Tx, limit: number) =
 }
 
 /**
- * Deletes an account and its data, except counts of usage, quarantines and refusals. The first transaction
- * prevents new data. After a failure, a new call continues. @returns `last` for the only account: it is not deleted
+ * Deletes an account and its data, except usage counts, quarantined addresses and refusals. Its first
+ * transaction prevents new data. After a failure, a new call continues. @returns `last` for the only account
  */
 export const deleteAccount = steps(
   { mayUseReserve: true },

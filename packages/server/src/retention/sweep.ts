@@ -38,7 +38,7 @@ export const inSequence =
     return freed;
   };
 
-/** @param lock of the rows to delete. By default, locked rows are left to the next sweep, which prevents deadlocks. */
+/** @param lock SQL that locks the rows to delete. The default skips locked rows, which prevents deadlocks. */
 export const removeSome = (
   table: string,
   key: string,
@@ -55,9 +55,9 @@ export const removeSome = (
 };
 
 /**
- * Marks expired inboxes as `freed`: extending them is then impossible. {@link freeEmptied} deletes their messages in
- * another transaction, to prevent deadlocks: this transaction locks deliveries, and must not lock sources after them,
- * because storing parsed content locks a source before its deliveries. @returns `limit`, or 0 if no inbox has expired
+ * Marks expired inboxes as `freed`: they can no longer be extended. {@link freeEmptied} deletes their messages
+ * in another transaction: it locks sources, and sources must be locked before deliveries (deadlocks).
+ * @returns `limit`, or 0 if no inbox has expired
  */
 const endInboxes: Chore = async (tx, limit, now) => {
   const most = Math.ceil(limit / ROWS_PER_INBOX);
@@ -86,7 +86,7 @@ const removeInboxes = removeSome(
 export const FREEING: readonly Chore[] = [
   endInboxes,
   freeEmptied,
-  // Runs after the chores that delete messages, because it deletes the large sources of those messages.
+  // After the chores that delete messages, because it deletes the large sources of these messages.
   freeParked,
   async (tx, limit, now) =>
     ROWS_PER_INBOX * (await removeInboxes(tx, Math.ceil(limit / ROWS_PER_INBOX), now)),
@@ -111,7 +111,7 @@ const CHORES: readonly Chore[] = [
   ...FREEING,
   markCutReplays,
   removeSome('deliveries', 'id', (now) => sql`ended_at <= ${now - DELIVERY_KEPT_MS}`),
-  // Deletes no address of a live inbox: it is reserved for longer than the inbox lives.
+  // Deletes no address of a live inbox, because an address is reserved for longer than its inbox lives.
   removeSome('addresses', 'address', (now) => sql`reserved_until <= ${now}`),
   removeSome('refusals', 'seq', (now) => sql`at <= ${now - REFUSAL_KEPT_MS}`),
   removeSome('failed_waits', 'id', (now) => sql`ended_at <= ${now - EXPLAINED_KEPT_MS}`),
