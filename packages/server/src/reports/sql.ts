@@ -20,7 +20,7 @@ export interface RunInbox extends Pick<ReportedInbox, 'id' | 'address' | 'labels
   received: number;
   firstReceivedAt: number | null;
   waits: InboxWaits;
-  /** Refused mail to the address, until another inbox is created with it. Excludes refusals by fault rules. */
+  /** Refused mail to the address, until another inbox gets it. Excludes refusals by fault rules. */
   refusals: { count: number; last: (Omit<ReportedRefusal, 'at'> & { at: number }) | null };
 }
 

@@ -55,7 +55,7 @@ export const removeSome = (
 };
 
 /**
- * Marks expired inboxes as `freed`: they can no longer be extended. {@link freeEmptied} deletes their messages
+ * Marks expired inboxes as `freed`; they cannot be extended then. {@link freeEmptied} deletes their messages
  * in another transaction: it locks sources, and sources must be locked before deliveries (deadlocks).
  * @returns `limit`, or 0 if no inbox has expired
  */

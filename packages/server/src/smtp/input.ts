@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply } from './protocol.ts';
 
-/** `length`: bytes of the header. `client`: the client's address; null to use the peer's, as the header has none. */
+/** `length`: bytes of the header. `client`: address of the client; null if the header contains none. */
 export type ProxyHeader = { length: number; client: string | null } | 'incomplete' | 'invalid';
 
 const V1_PREFIX = Buffer.from('PROXY ');
@@ -15,7 +15,7 @@ const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
 const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 /** Length of the fixed part of a version 2 header. Its last two bytes are the length of the variable part. */
 const V2_FIXED_BYTES = 16;
-/** Large enough for a client certificate, which a load balancer that terminates TLS may add. */
+/** Large enough for a client certificate, which a load balancer may add if it terminates TLS. */
 export const MAX_PROXY_HEADER_BYTES = 4096;
 /** Keys are address family and transport: unspecified, TCP over IPv4, TCP over IPv6, UNIX stream. */
 const V2_PROTOCOLS = new Map([
@@ -58,7 +58,7 @@ function readVersion2(bytes: Buffer): ProxyHeader {
   const [versionAndCommand = 0, family = 0] = bytes.subarray(V2_SIGNATURE.length);
   const length = V2_FIXED_BYTES + bytes.readUInt16BE(V2_FIXED_BYTES - 2);
   const isLocal = versionAndCommand === 0x20;
-  // LOCAL is a health check by the load balancer, without the address of a client.
+  // LOCAL (0x20) is a health check by the load balancer, without the address of a client.
   const protocol = V2_PROTOCOLS.get(isLocal ? 0x00 : family);
   if (!protocol || length > MAX_PROXY_HEADER_BYTES || (!isLocal && versionAndCommand !== 0x21))
     return 'invalid';
@@ -78,7 +78,7 @@ const MAX_AUTH_LINE_BYTES = 12_288;
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** `too-long`: the line is skipped. `endless`: too much was skipped, so the connection must be closed. */
+/** `too-long`: the line is skipped. `endless`: the skipped part exceeds its limit; close the connection. */
 export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 
 export class LineReader {
@@ -131,17 +131,17 @@ const isAuthCommand = (input: Buffer, at: number): boolean =>
 export interface DataLimits {
   /** Size limit of the message, after removing stuffed dots and normalising line endings. */
   maxBytes: number;
-  /** A rejected message that is longer closes the connection. All its bytes count, so use at least twice `maxBytes`. */
+  /** Limit of bytes read of a rejected message. Stuffed dots count too, so use at least twice `maxBytes`. */
   maxDrainedBytes: number;
 }
 
-/** Accepting any other end of data enables SMTP smuggling (CVE-2023-51764 to -51766). */
+/** The only accepted end of data. Accepting others enables SMTP smuggling (CVE-2023-51764 to -51766). */
 const END = '\r\n.\r\n';
 /** Last bytes of a read that may be the start of END or of a CRLF. They are processed with the next read. */
 const UNDECIDED = /(?:(?<=\n)\.)?\r?$/;
 const BARE = /\r(?!\n)|(?<!\r)\n/;
 const BARE_OR_STUFFED = /\r(?!\n)|(?<!\r)\n|\n\./;
-/** Stuffed dots (RFC 5321 section 4.5.2). After a bare LF, a single dot stays: such clients may not stuff dots. */
+/** Stuffed dots (RFC 5321 section 4.5.2). A single dot after a bare LF is kept: it may not be stuffed. */
 const STUFFED = /(\r\n)\.|((?<!\r)\n)\.(?=\.)/g;
 
 /** Parses the message after DATA (RFC 5321 sections 4.1.1.4 and 4.5.2), received in pieces of any size. */
@@ -160,7 +160,7 @@ export class DataReader {
   #lineEnd: string;
   #length = 0;
 
-  /** @param afterCrlf whether the DATA command ended with CRLF; if not, a dot as the first line is not the end */
+  /** @param afterCrlf whether the DATA command ended with CRLF; if not, a first line `.` is not the end */
   constructor(limits: DataLimits, policy: Config['smtpBareLineEndings'], afterCrlf = true) {
     this.#limits = limits;
     this.#normalises = policy === 'normalise';

@@ -7,11 +7,11 @@ export const SMTP_LIMITS = {
   maxRecipients: 100,
   /** Maximum of 5yz replies since the last stored message. Slows down clients that guess addresses. */
   maxErrors: 20,
-  /** Client libraries try PLAIN, then LOGIN, so a wrong password fails twice. */
+  /** Client libraries try PLAIN, then LOGIN, so that a wrong password counts as two failures. */
   maxAuthFailures: 5,
   /** Commands since the last stored message: enough for 100 recipients and many RSET and NOOP. */
   maxCommandsPerMail: 1000,
-  /** RFC 5321 section 4.5.3.1.4 requires 512, and extensions add to it. */
+  /** RFC 5321 section 4.5.3.1.4 requires 512 octets, and extensions of SMTP require more. */
   maxCommandBytes: 2 * KIB,
   /** A line that is too long is discarded up to this length. If it is even longer, the connection is closed. */
   maxSkippedLineBytes: 64 * KIB,
@@ -21,7 +21,7 @@ export const SMTP_LIMITS = {
   idleMs: 5 * MINUTE_MS,
   handshakeMs: 30 * SECOND_MS,
   sessionMs: HOUR_MS,
-  /** The default of Postfix (smtpd_min_data_rate). */
+  /** The same as the default of `smtpd_min_data_rate` in Postfix. */
   minDataBytesPerSecond: 500,
   /** Time over which the minimum speed is measured: long enough for TCP retransmissions. */
   slowWindowMs: 60 * SECOND_MS,

@@ -11,7 +11,7 @@ export interface Reply {
   text: string;
 }
 
-/** A reply (null for none) that `maxErrors` does not count. `disconnects`: whether the connection is closed after it. */
+/** A reply that does not count for `maxErrors`; null for none. `disconnects`: then close the connection. */
 export interface Outcome {
   reply: Reply | null;
   disconnects: boolean;
@@ -106,7 +106,7 @@ const BY_ERROR: Partial<Record<ErrorCode, Reply>> = {
   malformed_message: REPLIES.malformedMessage,
   unavailable: REPLIES.tryLater,
   storage_damaged: REPLIES.tryLater,
-  // A retry may store the message twice; losing it would be worse (RFC 5321 section 6.1).
+  // The client's retry may store the message twice, but a lost message would be worse (RFC 5321 section 6.1).
   outcome_unknown: REPLIES.tryLater,
 };
 
@@ -119,7 +119,7 @@ interface Argument {
   parameters: Map<string, string | null>;
 }
 
-/** A path in angle brackets, then parameters. Quoted strings in the path may contain `>`. */
+/** A path in angle brackets, and the text after it. A quoted string in the path may contain `>`. */
 const PATH = /^<((?:"(?:\\.|[^"\\])*"|[^">])*)>(.*)$/s;
 
 function readArgument(argument: string | undefined, syntax: Reply, bad: Reply): Argument | Reply {
@@ -138,7 +138,7 @@ function readArgument(argument: string | undefined, syntax: Reply, bad: Reply): 
 
 function addressProblem(path: string, smtputf8: boolean, bad: Reply): Reply | undefined {
   if (!smtputf8 && !/^[\0-\x7f]*$/.test(path)) return REPLIES.needSmtputf8;
-  // The decoder replaces bytes that are not UTF-8 with U+FFFD.
+  // U+FFFD: the decoder has replaced bytes that are not UTF-8.
   return path.includes('\u{FFFD}') || !parseAddress(path, { smtputf8 }) ? bad : undefined;
 }
 
@@ -180,7 +180,7 @@ export function readRcpt(line: string, smtputf8: boolean): { rcptTo: string } | 
   return addressProblem(rcptTo, smtputf8, REPLIES.badRecipient) ?? { rcptTo };
 }
 
-/** A label has at most 63 characters (RFC 1035 section 2.3.4). Container names may contain underscores. */
+/** A label has at most 63 characters (RFC 1035 section 2.3.4). Underscores occur in names of containers. */
 const LABEL = /^(?=.{1,63}$)[\p{L}\p{N}_](?:[\p{L}\p{N}\p{M}_-]*[\p{L}\p{N}\p{M}_])?$/u;
 const LITERAL = /^\[(?:(IPv6):)?([^\]]*)\]$/i;
 

@@ -12,7 +12,7 @@ import { NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import { type Outcome, REPLIES, type Reply, replyLine } from './protocol.ts';
 
 const MAX_EARLY = 100;
-/** A client that also disconnected early within this time before the searched period counts as a health check. */
+/** A client that disconnected early also within this time before the searched period is a health check. */
 const HEALTH_CHECK_MS = 60_000;
 const MAX_SENDERS = 1_000;
 
@@ -49,7 +49,7 @@ export class SmtpVisits {
   }
 }
 
-/** For each step, the earlier steps that it removes from the trail. For example, a second RCPT replaces the first. */
+/** For each event, the earlier events that it removes from the trail: a second RCPT replaces the first. */
 const REPLACES: Partial<Record<TrailEvent, TrailEvent[]>> = {
   tls: ['authenticated'],
   'mail-from': ['mail-from', 'rcpt-to', 'data'],
@@ -82,13 +82,13 @@ export class SessionTrail {
     this.#steps.push({ event, at: this.#clock.now(), detail });
   }
 
-  /** Adds an applied fault rule, for the timeline of the next message. Ignores it if there are 20 already. */
+  /** Adds an applied fault rule to the timeline of the next message, but not more than 20. */
   fault(met: MetFault, inboxId: string): void {
     if (this.#steps.filter(({ event }) => event === 'fault').length >= 20) return;
     this.#steps.push({ event: 'fault', at: this.#clock.now(), detail: detailOf(met), inboxId });
   }
 
-  /** The steps of a message. Omits faults if it is for several accounts: one must not see the faults of another. */
+  /** The steps of a message. If it is for several accounts, without faults, which are private. */
   endOfData(recipients: readonly { inboxId: string; accountId: string }[]): Trail {
     const isShared = new Set(recipients.map(({ accountId }) => accountId)).size > 1;
     const inboxes = new Set(isShared ? [] : recipients.map(({ inboxId }) => inboxId));
@@ -117,7 +117,7 @@ interface Named {
   recipients: readonly { inboxId: string; address: string; rcptTo: string }[];
 }
 
-/** Reports the results of a session's commands. Writes metrics and log lines, and stores refusals. */
+/** Reports the results of a session's commands: to the metrics, the log and the stored refusals. */
 export class SessionReports {
   target: CaptureTarget | null = null;
   /** The last envelope that exceeded the recipient limit. Only its first refusal is logged. */
@@ -130,7 +130,7 @@ export class SessionReports {
     this.#context = context;
   }
 
-  /** Reports and stores a MAIL command rejected for its size, which may explain why an inbox gets no mail. */
+  /** Rejects MAIL because of its declared size. The stored refusal may explain why an inbox gets no mail. */
   sender(envelope: MailEnvelope, declaredBytes: number): Reply {
     const { metrics, log, maxMessageBytes } = this.#context;
     const reply = REPLIES.messageTooLarge;
@@ -155,7 +155,7 @@ export class SessionReports {
     return reply;
   }
 
-  /** @param bytes number of bytes received @param given the reply; null if the connection closed before it */
+  /** @param bytes received bytes @param given the reply; null if the connection closed before the reply */
   message(message: Named & { begunAt: number }, bytes: number, given: Reply | Outcome | null): void {
     const { metrics, log, clock } = this.#context;
     const { recipients, begunAt } = message;
@@ -179,7 +179,7 @@ export class SessionReports {
     if (!isFault) this.missed(message, shown, given === null);
   }
 
-  /** If the inbox of an authenticated client got the mail, records this for each address that it was meant for. */
+  /** If an authenticated client's inbox received the mail, records this for each other address in RCPT. */
   #stored({ envelope, recipients }: Named): void {
     this.#context.visits.delivered(envelope, this.#context.clock.now());
     if (!this.target) return;
@@ -189,7 +189,7 @@ export class SessionReports {
         this.#refused(envelope, rcptTo, '', { capturedBy: { inboxId, accountId } });
   }
 
-  /** Stores a refusal for each address that got no mail. @param hadBegun whether the client left during the message */
+  /** Stores a refusal for each recipient. @param hadBegun whether the client left during the message */
   missed({ envelope, recipients }: Named, reply = '', hadBegun = false): void {
     const addresses = new Set(recipients.map(({ address }) => this.target?.address ?? address));
     for (const address of addresses) this.#refused(envelope, address, reply, hadBegun ? { hadBegun } : {});
@@ -202,7 +202,7 @@ export class SessionReports {
       log.info({ ...this.#peer, inbox: this.target.id }, 'An SMTP session was authenticated for an inbox');
       return;
     }
-    // A password with our prefix is probably a credential that is mistyped, revoked or expired.
+    // A password with the prefix of keys and tokens is probably one that is mistyped, revoked or expired.
     log[/^mf[kt]_/.test(password) ? 'warn' : 'info'](
       this.#peer,
       'The SMTP user name and password belong to no live inbox; the mail is delivered by its recipients',
@@ -216,7 +216,7 @@ export class SessionReports {
     log.info(this.#peer, 'SMTP credentials were refused');
     const sender = { mailFrom: '', helo: '', remoteAddress: this.#peer.remoteAddress };
     const isAddress = parseAddress(username, { smtputf8: true }) !== undefined;
-    // Do not store refusals of other user names: they are guesses, and would displace useful refusals.
+    // Other user names are guesses of attackers. If stored, their refusals would displace useful ones.
     if (isAddress || username.startsWith('inb_'))
       this.#refused(sender, isAddress ? username : NO_RECIPIENT, replyLine(reply));
     return reply;

@@ -25,11 +25,11 @@ interface ConnectionContext extends SessionContext {
   server: ConnectionServer<Connection>;
 }
 
-/** Time to discard input before closing: unread input would reset the connection and lose the last reply (RFC 1122). */
+/** Input is discarded this long before closing, because a reset by unread input could lose the last reply. */
 const LINGER_MS = 2_000;
 const NOTHING = Buffer.alloc(0);
 
-/** The socket of one client, from accept to close: PROXY header, TLS, reading and writing, time limits. */
+/** The connection of one client: PROXY header, TLS, reading, writing and time limits. */
 class Connection implements Transport, LimitedConnection {
   readonly id = newSessionId();
   remoteAddress: string;
@@ -42,7 +42,7 @@ class Connection implements Transport, LimitedConnection {
   #socket: Socket;
   /** When the PROXY header or TLS handshake in progress began, monotonic milliseconds. */
   #settingUpSince: number | undefined;
-  /** Set from the start of TLS to the first data. If the client closes before, it may have rejected the certificate. */
+  /** Set from start of TLS to first data. A client that closes before may have rejected the certificate. */
   #handshake: Handshake | undefined;
   #session: Session | undefined;
   #hasEntered = false;
@@ -53,7 +53,7 @@ class Connection implements Transport, LimitedConnection {
   #drained: (() => void) | undefined;
   /** When the final reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
-  /** Start of the session, monotonic milliseconds, plus all delays of fault rules: they do not use up `sessionMs`. */
+  /** Monotonic start of the session, plus all delays by fault rules, which must not count in `sessionMs`. */
   #begunAt: number;
   #delayedAt = 0;
   #window: { reader: DataReader; since: number; bytes: number } | undefined;
@@ -178,7 +178,7 @@ class Connection implements Transport, LimitedConnection {
     this.#socket.destroy();
   }
 
-  /** Sends no reply before the session has begun, or during a TLS handshake: the client could not read it then. */
+  /** Sends no reply before the session or during a TLS handshake: the client could not read it then. */
   #close(reply: Reply): void {
     this.#handshake = undefined;
     if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);
@@ -261,7 +261,7 @@ class Connection implements Transport, LimitedConnection {
     const { clock, limits, log, metrics, receiver } = this.#context;
     const { helo, bytesBefore } = handshake;
     const tookTooLong = clock.monotonic() - (this.#settingUpSince ?? Infinity) >= limits.handshakeMs;
-    // A health check of the TLS port sends no byte.
+    // A connection to the TLS port that sent no byte was a health check.
     if (this.#implicitTls && this.#plain.bytesRead <= bytesBefore && !tookTooLong) return;
     const reason = handshakeFailure(handshake, tookTooLong);
     const { id: session, remoteAddress } = this;
@@ -312,7 +312,7 @@ export interface ServerDeps {
 interface ServedConnection extends LimitedConnection {
   /** Enforces time limits; called every second. @param now monotonic milliseconds */
   watch(now: number): void;
-  /** Closes the connection after the message in transfer is complete; {@link cut} closes it at once. */
+  /** Closes the connection when the current message is complete; {@link cut} closes it at once. */
   leave(): void;
   cut(): void;
 }
@@ -322,7 +322,7 @@ export class ConnectionServer<C extends ServedConnection> {
   readonly open = new Set<C>();
   readonly limiter: ConnectionLimiter<C>;
   readonly certificate: Certificate;
-  /** `auto` offers TLS only with a configured certificate, because clients verify the certificate. */
+  /** With `auto`, TLS needs a configured certificate, because clients may reject a self-signed one. */
   readonly offersTls: boolean;
   readonly #protocol: string;
   readonly #config: Config;
@@ -353,9 +353,9 @@ export class ConnectionServer<C extends ServedConnection> {
   async listen(port: number, accept: (socket: Socket) => void): Promise<number> {
     const { smtpHost: host, smtpMaxConnections: maxConnections } = this.#config;
     const { clock, log } = this.#deps;
-    // Half-open, so that a client that sends everything and closes its side (a script with nc) still gets replies.
+    // Half-open: a client that closes its side after sending everything, as scripts do, still gets replies.
     const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-      // Twice the limit: the limiter does not count connections that send a PROXY header, are rejected or are closing.
+      // Twice the limit, because the limiter counts no connection that sends a PROXY header or is closing.
       if (this.open.size >= 2 * maxConnections) socket.destroy();
       else accept(socket);
     });
@@ -370,7 +370,7 @@ export class ConnectionServer<C extends ServedConnection> {
     return (listener.address() as AddressInfo).port;
   }
 
-  /** Gives connections `graceMs` to finish, then ends them. May be called twice, and after a failed `listen`. */
+  /** Gives connections `graceMs` to finish, then closes them. Callable twice, and after a failed `listen`. */
   async stop(graceMs: number): Promise<void> {
     void this.#stopWatching();
     const closed = this.#listeners.map((listener) => new Promise((resolve) => listener.close(resolve)));

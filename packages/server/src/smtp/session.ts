@@ -39,11 +39,11 @@ export interface Transport {
   readonly connectedAt: number;
   /** Resolves with the next bytes, or undefined at the end of input. The session may free the memory of the bytes. */
   read(): Promise<Buffer | undefined>;
-  /** @returns a promise if there is backpressure; it resolves when more can be written */
+  /** @returns undefined, or at backpressure a promise that resolves when more can be written */
   write(text: string): Promise<void> | undefined;
   /** Writes the last replies and closes the connection. A pending read resolves with undefined. */
   end(text: string): void;
-  /** Starts TLS and discards unread input. Resolves with protocol and cipher, or never if TLS fails. */
+  /** Starts TLS and discards unread input. Resolves with protocol and cipher; never resolves if TLS fails. */
   encrypt(helo: string): Promise<string>;
   setDelayed(isDelayed: boolean): void;
 }
@@ -58,7 +58,7 @@ interface Transaction {
   recipients: Recipient[];
   /** Number of accepted postmaster recipients. Their mail is logged, not stored. */
   postmasters: number;
-  /** Whether a fault rule rejected a command. Its refusal is stored, so a later disconnect stores no other refusal. */
+  /** Whether a fault rule rejected a command. This stored a refusal, so a disconnect stores no other. */
   metFault: boolean;
 }
 
@@ -87,9 +87,8 @@ const NOTHING = Buffer.alloc(0);
 const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
 
 /**
- * One SMTP session (RFC 5321), from greeting to close. The replies to commands that arrive in one read are written
- * together. How the input is split into reads changes no reply, with one exception: the signature of a PROXY
- * header (version 2) of an untrusted peer is recognised only within one read.
+ * One SMTP session (RFC 5321). Replies to commands that arrive in one read are written together. No reply
+ * depends on the boundaries of reads, except that a PROXY signature (version 2) must arrive in one read.
  */
 export class Session {
   /** Whether the client waits for the server: for a reply, or for memory for its message. */
@@ -121,7 +120,7 @@ export class Session {
   #isInMessage = false;
   #mail: IncomingMail | undefined;
   #delay: AbortController | undefined;
-  /** Whether the client sent RCPT, or a refusal was stored. If neither, its disconnect counts as early. */
+  /** Whether the client sent RCPT or a refusal was stored. If neither, a disconnect is reported as early. */
   #hasTrace = false;
 
   constructor(context: SessionContext, transport: Transport, startTls: boolean) {
@@ -158,7 +157,7 @@ export class Session {
     this.#transport.end(this.#output);
   }
 
-  /** Ends the session: at once, or after the message that is being received or stored. Ends fault delays. */
+  /** Ends the session at once, or after the current message. Ends delays by fault rules at once. */
   leave(): void {
     this.#isLeaving = true;
     this.#delay?.abort();
@@ -180,7 +179,7 @@ export class Session {
       visits.leftEarly({ at: clock.now(), remoteAddress, helo: this.#helo });
   }
 
-  /** @param isAnswer whether the line answers an AUTH challenge @returns undefined if it is invalid or the session ends */
+  /** @param isAnswer whether an AUTH challenge was sent @returns undefined if invalid or at the end */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     let found = this.#nextLine(isAnswer);
     while (found === 'incomplete' && !this.#isOver) {
@@ -191,7 +190,7 @@ export class Session {
     if (this.#isOver) return undefined;
     this.#linesRead++;
     this.commandAt = this.#context.clock.monotonic();
-    // Yield, so that one read with many commands does not delay other connections.
+    // Yield to the event loop, so that many commands in one read do not delay other connections.
     if (this.#linesRead % 100 === 0 && this.#at < this.#input.length) {
       await this.#flush();
       await nextTurn();
@@ -249,7 +248,7 @@ export class Session {
 
   async #wait<T>(answer: Promise<T>): Promise<T> {
     this.isWaiting = true;
-    // Does not flush at once: most promises resolve before setImmediate runs, so replies share one write.
+    // Flush later: most promises resolve before setImmediate runs, and then several replies share one write.
     if (this.#output !== '') setImmediate(() => void this.#flush());
     try {
       return await answer;
@@ -264,7 +263,7 @@ export class Session {
     const isFirst = this.#linesRead === 1;
     if (isFirst && HTTP_VERB.test(line)) return last(REPLIES.notSmtp);
     if (isFirst && /^PROXY /i.test(line)) return last(REPLIES.untrustedProxy);
-    // At the recipient limit, commands do not count: a client may send many more RCPT, each of which gets 452.
+    // At the recipient limit, commands do not count, because a client may send many more RCPT (reply 452).
     if (!this.#isFull) this.#commandsSinceMail++;
     if (this.#commandsSinceMail > limits.maxCommandsPerMail) return REPLIES.tooManyCommands;
     if (CONTROL.test(line)) return REPLIES.controlCharacter;
@@ -448,7 +447,7 @@ export class Session {
       if (this.#at === this.#input.length) this.#discardInput();
     }
     this.reader = undefined;
-    // The message is being stored now, so closing the connection must not release its bytes.
+    // Next, the message is stored. From here, closing the connection must not release its bytes.
     this.#mail = undefined;
   }
 
@@ -501,7 +500,7 @@ export class Session {
     return given;
   }
 
-  /** Applies the next fault rule of each inbox, in RCPT order, until a rule replies or closes the connection. */
+  /** Applies the next fault rule of each inbox in order of RCPT, until a rule replies or disconnects. */
   async #findFault(at: FaultPoint, recipients: readonly Recipient[], { envelope }: Transaction) {
     const { receiver, log } = this.#context;
     const asked = new Set<string>();
@@ -549,7 +548,7 @@ export class Session {
     // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
     this.#discardInput();
     const cipher = this.#transport.encrypt(this.#helo ?? '');
-    // Without this, a failed handshake would also be reported as an early disconnect.
+    // Without a HELO name, `ended` does not also report a failed handshake as an early disconnect.
     this.#helo = undefined;
     this.#encrypted(await cipher);
     return undefined;

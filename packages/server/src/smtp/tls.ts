@@ -10,7 +10,7 @@ export interface KeyPair {
   cert: string;
 }
 
-/** The TLS certificate of a server. If none was set, a self-signed one is generated at first use. */
+/** The TLS certificate of a server. If no certificate was set, generates a self-signed one at first use. */
 export class Certificate {
   readonly #generate: () => KeyPair;
   #context: SecureContext | undefined;
@@ -25,7 +25,7 @@ export class Certificate {
     return this.#context;
   }
 
-  /** Uses a certificate for new connections. @throws Error if it cannot be used; the previous one stays in use */
+  /** Sets the certificate for new connections. @throws Error if it is not usable; the previous one is kept */
   set({ cert, key }: KeyPair) {
     try {
       this.#context = createSecureContext({ cert, key });
@@ -59,7 +59,7 @@ export function selfSignedCertificate(hostname: string, now: number): KeyPair {
   const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'));
   const commonName = sequence(oid('550403'), der(0x0c, Buffer.from(hostname)));
   const name = sequence(der(0x31, commonName));
-  // The validity begins a day ago, for clients whose clock is behind. UTCTime has the form YYMMDDhhmmssZ.
+  // Valid since yesterday, for clients whose clock is behind. UTCTime has the form YYMMDDhhmmssZ.
   const [from = '', to = ''] = [now - DAY_MS, now + 366 * DAY_MS].map(
     (at) => `${new Date(at).toISOString().replaceAll(/\D/g, '').slice(2, 14)}Z`,
   );
@@ -85,7 +85,7 @@ export function selfSignedCertificate(hostname: string, now: number): KeyPair {
   return { key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })), cert: certificate.toString() };
 }
 
-/** Explanations of OpenSSL's failure reasons. Alerts come from the client (RFC 8446 section 6.2). */
+/** Explanations of OpenSSL's error reasons. An alert was sent by the client (RFC 8446 section 6.2). */
 const KINDS: readonly [RegExp, string][] = [
   [/alert .*(?:certificate|unknown ca)/, 'The client rejected the certificate'],
   [/wrong version number|http request|packet length|record type/, 'The client did not send a TLS handshake'],
