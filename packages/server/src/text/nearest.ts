@@ -71,7 +71,7 @@ function rank(given: string, known: string): number {
   return hasSameStart ? 300 + errors : Number.POSITIVE_INFINITY;
 }
 
-/** Returns the most similar known name; the first of several. Omit common prefixes: they make all names similar. */
+/** Returns the most similar known name. Omit common prefixes of names, which make all of them similar. */
 export function nearest(given: string, known: Iterable<string>): string | undefined {
   if (given.length > MAX_NAME_LENGTH) return undefined;
   let best: string | undefined;
@@ -103,7 +103,7 @@ const escapeCharacter = (character: string): string =>
 
 export const withoutCredentials = (text: string): string => text.replace(CREDENTIAL, '$1…');
 
-/** Quotes a value for a message: cuts it, escapes control and direction characters, removes credentials. */
+/** Quotes a value for an error message: shortens it, escapes invisible characters, removes credentials. */
 export function quoted(value: string): string {
   const characters = Array.from(withoutCredentials(value.slice(0, MAX_INSPECTED_LENGTH)));
   const isCut = characters.length > MAX_QUOTED_LENGTH || value.length > MAX_INSPECTED_LENGTH;

@@ -58,8 +58,8 @@ async function addDays(tx: Tx, reports: UsageReport[]): Promise<void> {
 
 export const usage = {
   /**
-   * Leases up to `want` requests, in one statement, so that all nodes together never get more than `limit` (null: no
-   * limit). Leased requests count as used unless they are returned. @returns `taken`: requests used or leased in the month
+   * Leases up to `want` requests in one statement, so that all nodes together never exceed `limit` (null for
+   * none). Leased requests count as used until returned. @returns `taken`: used or leased in the month
    */
   lease: write(
     { mayUseReserve: true, keepsInboxes: true },
@@ -98,7 +98,7 @@ export const usage = {
     await addDays(tx, reports);
   }),
 
-  /** `days`: oldest first. Requests that nodes have not reported yet are missing. */
+  /** `days`: oldest first. Does not include requests that nodes have not reported yet. */
   read: read(async (db, accountId: string, month: Month, since: Day) => {
     const row = await db.first<MonthRow>(
       sql`select ${MONTH} from usage_months where account_id = ${accountId} and month = ${month}`,
@@ -110,10 +110,10 @@ export const usage = {
   }),
 };
 
-/** A node without a heartbeat for this long counts as dead. Nodes write one every three seconds. */
+/** A node without a heartbeat for this long counts as dead. Each node writes one every three seconds. */
 const NODE_LIVES_MS = 10 * SECOND_MS;
 
-/** Live servers. `seen_at` is a time of the database's clock. */
+/** Live nodes (servers). `seen_at` is a time of the database's clock. */
 export const nodes = {
   beat: write({ keepsInboxes: true }, async (tx, id: string, now: number): Promise<number> => {
     const time = databaseTime(now);

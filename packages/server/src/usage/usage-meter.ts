@@ -5,10 +5,10 @@ import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
 import type { UsageReport } from './sql.ts';
 
-/** Maximum share of the quota in one lease. A node that crashes loses at most one lease per account. */
+/** Maximum share of the quota in one lease. A crash of a node loses at most one lease per account. */
 const LEASE_SHARE = 1 / 100;
 const MAX_LEASE = 1_000;
-/** Delay before a used-up quota is queried again. Other nodes may have returned unspent requests by then. */
+/** Pause before a used-up quota is queried again, because other nodes may return unspent requests. */
 const RETRY_EMPTY_MS = 5_000;
 
 export interface Charge {
@@ -63,7 +63,7 @@ class AccountMonth {
 const REPORT_EVERY_MS = 10_000;
 /** An account without a request for this long returns the rest of its lease, for other nodes. */
 const RETURN_AFTER_MS = 60_000;
-/** An account without a request for this long is dropped from memory. By then no request can be refunded any more. */
+/** An account without a request for this long is dropped from memory. No request is refunded so late. */
 const FORGET_AFTER_MS = 600_000;
 
 function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
@@ -75,7 +75,7 @@ function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
   );
 }
 
-/** Counts requests. It leases blocks of them from the store, so that few requests need a database write. */
+/** Counts requests. Leases blocks of requests from the store, so that few requests need a database write. */
 export class UsageMeter {
   readonly #store: Pick<Store, 'usage' | 'keys'>;
   readonly #clock: Clock;
@@ -144,7 +144,7 @@ export class UsageMeter {
     await this.report(true);
   }
 
-  /** Writes counts and returns the leases of unused accounts; with `returnAll`, all leases. Never throws. */
+  /** Writes counts to the store, and returns leases of idle accounts to it, or all leases. Never throws. */
   async report(returnAll = false): Promise<void> {
     await this.#writeReports(this.#takeReports(returnAll));
     const uses = [...this.#keyUses].map(([keyId, at]) => ({ keyId, at }));
@@ -162,7 +162,7 @@ export class UsageMeter {
       await this.#store.usage.report(reports);
     } catch (err) {
       this.#log.error({ err }, 'Usage could not be written and will be written later');
-      // If the write may have succeeded, do not return the requests twice: this could exceed the quota.
+      // If the write may have succeeded, do not return requests again: accounts could exceed their quota.
       const isUnchanged = err instanceof AppError && err.code === 'unavailable';
       this.#unreported.push(...reports.map((one) => ({ ...one, returned: isUnchanged ? one.returned : 0 })));
     }
