@@ -100,7 +100,7 @@ function cut(facts: Facts): Cause[] {
   return askedMs > length ? [certain('cut_short', text)] : [];
 }
 
-/** Explains a `since` in the future (another clock or unit), or a match that arrived before `since`. */
+/** Explains a `since` in the future (a wrong clock or unit), or a matching message that arrived before it. */
 function sinceCauses({ from, now, earlier }: Facts): Cause[] {
   if (from > now) {
     const ahead = `This wait's since is ${duration(from - now)} in the future: pass a cursor rather than a time of another clock.`;
@@ -274,7 +274,7 @@ function unmatched({ matched, seenCount, commonFailed, closest, expectation }: F
   return [likely('not_matching', sentences(plain, like), plain)];
 }
 
-/** Explains that messages were deleted. Not for the sink: the server deletes its oldest messages automatically. */
+/** Explains that messages were deleted. Not for a sink, whose oldest messages the server itself deletes. */
 function deleted({ inbox, from, matched }: Facts): Cause[] {
   const { kind, messageCount, receivedCount, lastReceivedAt } = inbox;
   const count = receivedCount - messageCount;
@@ -292,7 +292,7 @@ function scheduled({ evidence: { held }, now }: Facts): Cause[] {
   return [certain('scheduled', text)];
 }
 
-/** A guess, because a handshake names no recipient. */
+/** The cause is only `possible`, because a TLS handshake names no recipient. */
 function handshake({ evidence: { failedHandshakes } }: Facts): Cause[] {
   const failures = failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
   const [newest] = failures;

@@ -40,7 +40,7 @@ function comparedOf(message: MessageRecord, { condition, got }: FailedCondition)
   compared.set(message, ofMessage);
   const known = ofMessage.get(condition);
   if (known) return known;
-  // A test may have meant another field: `subject` is also searched in the preview, `text` in the subject.
+  // A test may confuse fields, so `subject` is also compared with the preview, and `text` with the subject.
   const { preview, subject } = message.summary;
   const text = `${got} ${{ subject: preview, text: subject }[condition as string] ?? ''}`;
   const made = { words: new Set(wordsOf(text)), loose: loose(text) };
@@ -48,7 +48,7 @@ function comparedOf(message: MessageRecord, { condition, got }: FailedCondition)
   return made;
 }
 
-/** The share of the condition's words that the message contains; 0 below MIN_LIKENESS. */
+/** The share of the condition's words that the message contains, from 0 to 1; 0 if below MIN_LIKENESS. */
 function likeness(failed: FailedCondition, message: MessageRecord): number {
   const { condition, expected } = failed;
   if (!isText(condition)) return 0;
@@ -64,7 +64,7 @@ function likeness(failed: FailedCondition, message: MessageRecord): number {
   return share >= MIN_LIKENESS ? share : 0;
 }
 
-/** Text conditions count twice: they say more about the intended message than a code or an attachment. */
+/** Text conditions count twice: they describe the expected message better than a code or an attachment. */
 const weightOf = (condition: string): number => (isText(condition) ? 2 : 1);
 
 export function likenessOf({ message, failed }: CheckedMessage, match: Filters): number {
@@ -90,7 +90,7 @@ const INSTEAD: Record<keyof Filters, (failed: FailedCondition, summary: MessageR
     code: ({ got }, { preview }) => (got === 'no code' ? startOf(preview) : ` has ${quoted(got)}`),
   };
 
-/** @param isOnly true if `message` is the only seen message, false if it is the most similar of several */
+/** @param isOnly true if `message` is the only unmatched message; false if the most similar of several */
 export function closestSentence({ message, failed }: CheckedMessage, match: Filters, isOnly: boolean) {
   const [first] = failed;
   if (!first) return '';
@@ -113,7 +113,7 @@ const PATTERN = /^\^|\.[*+]|\\[dwsbDWSB.]|\[[^\]]+\][*+]|\(\?[:=!]|^\/.+\/[a-z]*
 /** An encoded word (RFC 2047 section 2). */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/i;
 
-/** Why a condition probably matches no message at all; '' if there is no such condition. */
+/** Explains why one of the conditions probably matches no message at all; '' if none is like that. */
 export function impossibleCondition(match: Filters): string {
   for (const name of TEXT_CONDITIONS) {
     const text = match[name];

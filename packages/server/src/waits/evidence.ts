@@ -12,9 +12,9 @@ import type { HeldDeps } from '../messages/held.ts';
 import { NO_RECIPIENT, REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
 
-/** Evidence from this time before a wait counts too, because tests trigger mail before they wait. */
+/** Evidence from this long before a wait counts too, because a test triggers the mail before it waits. */
 const LEAD_MS = 30 * SECOND_MS;
-/** An explanation contains at most this many items of each kind, the newest ones. */
+/** An explanation contains at most this many items of each kind: the newest. */
 const MAX_SHOWN = 20;
 /** Mail for more than this many other addresses probably belongs to other tests, so none of it is shown. */
 const MAX_OTHERS = 5;
@@ -35,11 +35,10 @@ export interface Evidence {
 
 type Peer = Pick<Refusal, 'remoteAddress' | 'helo'>;
 
-/** Recent activity of SMTP clients. It is kept in memory only, not in the store. */
 export interface SmtpClients {
   /** When an SMTP client was last active, epoch milliseconds; null before the first. */
   readonly lastAt: number | null;
-  /** Clients, except health checks, that disconnected after this time without naming a recipient, newest first. */
+  /** Clients that disconnected after this time without naming a recipient, newest first. No health checks. */
   earlyLeavers(after: number): Peer[];
   hasDeliveredSince(client: Peer, at: number): boolean;
 }
@@ -50,7 +49,7 @@ export interface EvidenceDeps {
   store: Pick<Store, 'accounts' | 'inboxes' | 'domains' | 'refusals' | 'outgoing'>;
   domains: readonly string[];
   visits: SmtpClients | null;
-  /** False if other processes receive mail too, because this process does not know their clients. */
+  /** False if other processes receive mail too, because this one does not know the clients of the others. */
   seesAllClients: boolean;
   /** False for a read token, whose holder must not learn about other inboxes of the account. */
   ownsAccount: boolean;
@@ -59,13 +58,13 @@ export interface EvidenceDeps {
 }
 
 export interface Surroundings extends Evidence {
-  /** Inboxes that receive mail to addresses without an inbox; null if none exists or the caller may not know it. */
+  /** Inboxes for mail to addresses without an inbox; null if there is none or the caller must not know it. */
   sinkId: string | null;
   catchAllId: string | null;
-  /** Inboxes that the evidence names, by id. If an address has no inbox any more: its former inbox, by address. */
+  /** Inboxes that the evidence names, by id; the former inbox of an address that has none now, by address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
   leaver: Peer | undefined;
-  /** Mail that an application has scheduled for this inbox: how many mails, and when the first is due. */
+  /** Mail to this inbox that an application has scheduled: how many messages, and when the first is due. */
   held: { count: number; firstAt: number | null };
   /** When an SMTP client was last active, epoch milliseconds; null before the first, undefined if unknown. */
   lastClientAt: number | null | undefined;
@@ -82,15 +81,15 @@ interface Failed {
   begun: number;
   now: number;
   hasArrived: boolean;
-  /** Whether the message that was received at this time meets the conditions. */
+  /** Whether the message that the inbox received at this time meets the conditions of the wait. */
   meets(inboxId: string, at: number): Promise<boolean>;
 }
 
-/** A failed wait, and the times (epoch milliseconds) after which evidence is searched. */
+/** A failed wait, and times (epoch milliseconds): only evidence after these times is searched. */
 interface Search extends EvidenceDeps, Failed {
-  /** Mail to the address of the inbox is searched after this time. */
+  /** For mail to the address of the inbox. */
   ownAfter: number;
-  /** Mail to other addresses is searched after this time. */
+  /** For mail to other addresses. */
   sharedAfter: number;
   clientsAfter: number;
 }
@@ -104,7 +103,7 @@ function searchOf(deps: EvidenceDeps, failed: Failed): Search {
   return { ...deps, ...failed, ownAfter, sharedAfter, clientsAfter };
 }
 
-/** Collects the evidence for a failed wait. All reads are bounded and use an index. */
+/** Collects the evidence for a failed wait. Each query has a limit and uses an index. */
 export async function evidenceOf(deps: EvidenceDeps, failed: Failed): Promise<Surroundings> {
   const search = searchOf(deps, failed);
   const { store, visits, inbox, now, clientsAfter } = search;
@@ -155,7 +154,7 @@ async function withoutRecipient(search: Search, concerning: readonly Refusal[]) 
   return { refused: shown.filter(hasCode), failedHandshakes: newestOf(handshakes) };
 }
 
-/** The clients that the caller may see: those with the caller's IP address, or all for a key of the only account. */
+/** Clients that the caller may see: those with its IP address; all if it has a key of the only account. */
 async function visible<T extends Pick<Peer, 'remoteAddress'>>(search: Search, clients: readonly T[]) {
   const callers = clients.filter(({ remoteAddress }) => remoteAddress === search.remoteAddress);
   return callers.length < clients.length && (await isOnlyAccount(search)) ? clients : callers;
@@ -164,7 +163,7 @@ async function visible<T extends Pick<Peer, 'remoteAddress'>>(search: Search, cl
 const isOnlyAccount = async ({ ownsAccount, store }: Search): Promise<boolean> =>
   ownsAccount && (await store.accounts.list(2)).length === 1;
 
-/** Mail to this address that went to another inbox, because the sender authenticated for that inbox. */
+/** Mail to the inbox's address that went to another inbox, because its sender authenticated for that one. */
 async function capturedMail(search: Search, concerning: readonly Refusal[]): Promise<OtherMail[]> {
   const { ownsAccount, store, inbox, now, ownAfter } = search;
   const mails: OtherMail[] = [];
@@ -185,7 +184,7 @@ interface Recipient extends Found {
   inboxId: string | null;
 }
 
-/** Recipients of mail that was refused or went to the sink or catch-all inbox: similar addresses, and a few others. */
+/** Similar (and a few other) recipients of mail that was refused or went to the sink or a catch-all inbox. */
 async function elsewhere({ held, store, ownsAccount, inbox, now, sharedAfter }: Search) {
   const { ofDomain, sink } = await store.inboxes.findTakers(inbox.address, now);
   const ownId = (taker: typeof sink): string | null =>
@@ -193,7 +192,7 @@ async function elsewhere({ held, store, ownsAccount, inbox, now, sharedAfter }: 
       ? taker.inboxId
       : null;
   const [sinkId, catchAllId] = [ownId(sink), ownId(ofDomain?.live)];
-  // Round to whole seconds, so that waits that end together share the reads.
+  // Rounded to whole seconds, so that waits that end at about the same time share the queries.
   const after = Math.floor(sharedAfter / SECOND_MS) * SECOND_MS;
   const similar = (lines: RecipientLines, outcome: NearMiss['outcome'], inboxId: string | null) =>
     findSimilar(lines, inbox, MAX_OTHERS + 1).map((one) => ({ ...one, outcome, inboxId }));
@@ -205,7 +204,7 @@ async function elsewhere({ held, store, ownsAccount, inbox, now, sharedAfter }: 
   return { recipients, sinkId, catchAllId };
 }
 
-/** Mail to this address that another inbox received before this one was created. */
+/** Mail to the inbox's address that a sink or catch-all received before the inbox was created. */
 function earlyMail({ inbox, sharedAfter }: Search, recipients: readonly Recipient[]): OtherMail[] {
   const isEarly = ({ address, at, inboxId }: Recipient): boolean =>
     address === inbox.address && inboxId !== null && at > sharedAfter && at <= inbox.createdAt;
@@ -214,7 +213,7 @@ function earlyMail({ inbox, sharedAfter }: Search, recipients: readonly Recipien
     .map(({ address, at, inboxId }) => ({ address, at, reason: 'same-recipient', inboxId }));
 }
 
-/** Mail to similar addresses, except those that belong to other accounts. */
+/** Mail to similar addresses, except addresses of other accounts. */
 async function nearMissesAmong(search: Search, recipients: readonly Recipient[]): Promise<NearMiss[]> {
   const misses = new Map<string, NearMiss>();
   for (const { isSimilar, ...one } of recipients) {
@@ -232,7 +231,7 @@ async function nearMissesAmong(search: Search, recipients: readonly Recipient[])
   return left.filter(({ inboxId, address }) => inboxId !== null || usable.has(address));
 }
 
-/** Returns those of these addresses that were refused most recently, except addresses of other accounts. */
+/** Returns the given addresses that were refused most recently, without addresses of other accounts. */
 async function refusedAmong(search: Search, addresses: readonly string[]): Promise<ReadonlySet<string>> {
   const { store, ownsAccount, inbox, now, clientsAfter } = search;
   if (addresses.length === 0) return new Set();
@@ -240,7 +239,7 @@ async function refusedAmong(search: Search, addresses: readonly string[]): Promi
   return new Set(await store.refusals.listAddresses(ownsAccount ? inbox.accountId : null, page, now));
 }
 
-/** Selects addresses on domains that the account can use, or on a misspelt shared domain. */
+/** Selects addresses on domains that the account can use, or that are similar to a domain of the server. */
 async function usableAmong(search: Search, addresses: readonly string[]): Promise<ReadonlySet<string>> {
   const { domains, store, inbox } = search;
   const isShared = (domain: string): boolean => {
@@ -254,7 +253,7 @@ async function usableAmong(search: Search, addresses: readonly string[]): Promis
   return new Set(addresses.filter((address) => !unusable.has(address)));
 }
 
-/** Mail to other addresses that may be intended for this inbox. None if there are more than MAX_OTHERS. */
+/** Mail to other addresses that may have been intended for this inbox; none above MAX_OTHERS addresses. */
 async function guessesAmong(search: Search, recipients: readonly Recipient[]): Promise<OtherMail[]> {
   const others = recipients.filter(({ isSimilar, at }) => !isSimilar && at > search.clientsAfter);
   if (others.length > MAX_OTHERS || !search.ownsAccount) return [];

@@ -6,16 +6,16 @@ import type { Evidence } from './evidence.ts';
 export interface Expectation {
   match: Filters;
   since?: string | undefined;
-  /** How many messages are waited for; 0 waits for the absence of messages. */
+  /** Number of expected messages; with 0, the wait succeeds if no message arrives. */
   count: number;
   waitMs: number;
-  /** How long earlier requests of the same wait were held, milliseconds. */
+  /** How long earlier requests of the same wait have lasted, milliseconds. */
   waitedMs: number;
   /** The time that the test wanted to wait, milliseconds. Set if the client has shortened it. */
   askedMs?: number | undefined;
 }
 
-/** `full` is null if the message, or the response with it, would be too large. */
+/** `full` is null if the message is too large, or would make the response too large. */
 export interface WaitedMessage {
   message: MessageRecord;
   full: FullMessageRecord | null;

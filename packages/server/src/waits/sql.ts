@@ -12,13 +12,13 @@ import {
   write,
 } from '../database/sql.ts';
 
-/** A report lists this many failed waits per inbox: the first ones, because they often cause later ones. */
+/** A report lists at most this many failed waits per inbox: the first, which often cause the later ones. */
 export const MAX_FAILED_WAITS = 10;
 const MAX_EXPLAINED_WAITS = 20;
 
 export const EXPLAINED_KEPT_MS = DAY_MS;
 
-/** A wait that ended at `at`. It has no message content, because it is kept after messages are deleted. */
+/** A wait that failed at `at`. Has no message content, because it is kept longer than the messages. */
 export type FailedWait = Omit<ReportedWait, 'endedAt'> & { at: number };
 
 export interface ExplainedWait {
@@ -28,11 +28,11 @@ export interface ExplainedWait {
   endedAt: number;
   /** JSON without contents of messages. */
   plain: string;
-  /** JSON that replaces parts of `plain` while the inbox is live. */
+  /** JSON with message contents, which replaces parts of `plain` as long as the inbox is live. */
   content: string;
 }
 
-/** `failed`: null after success. `continues`: conditions of the failed wait that this wait continues and replaces. */
+/** `failed`: null after success. `continues` identifies the failed wait that this wait repeats and replaces. */
 export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'wait'; failed: FailedWait | null; continues?: Pick<FailedWait, 'match' | 'count'> | undefined }
   | { kind: 'list' | 'stream'; hadMessages: boolean }
@@ -78,7 +78,7 @@ function withMore(stored: string | null, ended: readonly EndedWait[]): string {
 }
 
 async function addToInbox(tx: Tx, inboxId: string, ended: readonly EndedWait[]): Promise<boolean> {
-  // Lock the inbox: a concurrent deletion copies its waits into the reports, and would miss these.
+  // Lock the inbox, because its deletion copies the stored waits for reports and could miss these.
   const inbox = await tx.first<{ seq: number }>(
     sql`select seq from inboxes where id = ${inboxId} and expires_at > ${DELETED} ${FOR_UPDATE}`,
   );
@@ -105,13 +105,13 @@ async function addToDeleted(tx: Tx, inboxId: string, ended: readonly EndedWait[]
 
 export const waits = {
   add: write({ keepsInboxes: true }, async (tx, ended: EndedWait[]) => {
-    // Lock inboxes in the same order as batches of mails do, to prevent deadlocks.
+    // Lock inboxes in the same order as the transactions that store mail, to prevent deadlocks.
     const byInbox = [...Map.groupBy(ended, ({ inboxId }) => inboxId)].sort(([a], [b]) => (a < b ? -1 : 1));
     for (const [inboxId, some] of byInbox)
       if (!(await addToInbox(tx, inboxId, some))) await addToDeleted(tx, inboxId, some);
   }),
 
-  /** Keeps the newest MAX_EXPLAINED_WAITS per inbox. Stores no content if the inbox is being deleted. */
+  /** Keeps MAX_EXPLAINED_WAITS per inbox: the newest. Stores no content if the inbox is being deleted. */
   addExplained: write({ keepsInboxes: true }, async (tx, explained: ExplainedWait[]) => {
     await tx.run(
       sql`insert into failed_waits (id, account_id, inbox_id, ended_at, plain, content)
@@ -130,7 +130,7 @@ export const waits = {
     );
   }),
 
-  /** Finds an explanation. `content` is null after the inbox is deleted or expired. */
+  /** Finds an explanation. `content` is null if the inbox was deleted or has expired. */
   find: read((db, accountId: string, inboxId: string, waitId: string, now: number) =>
     db.first<{ plain: string; content: string | null }>(
       sql`select w.plain, case when i.id is not null then w.content end as content

@@ -8,12 +8,12 @@ import type { Store } from '../store.ts';
 import type { Expectation, Outcome } from './outcome.ts';
 import type { EndedWait, ExplainedWait } from './sql.ts';
 
-/** Delay before a write, milliseconds, so that more results share the write. */
+/** Delay of a write, milliseconds, so that results that arrive meanwhile share the write. */
 const PAUSE_MS = 100;
 /** Maximum characters of a condition or a summary in a report. Longer ones are truncated. */
 const MAX_CONDITION = 100;
 const MAX_SUMMARY = 500;
-/** Maximum characters of the stored content of an explanation. `seen` messages are left out until it fits. */
+/** Maximum characters of the stored content of an explanation. `seen` is shortened until the content fits. */
 const MAX_CONTENT = 64 * 1024;
 
 const cut = (text: string, length: number): string =>
@@ -37,7 +37,7 @@ function contentOf({ summary, causes, seen }: WaitExplanation): string {
   }
 }
 
-/** Reports select inboxes by labels, so results of inboxes without labels are not needed. */
+/** Reports select inboxes by labels, so results for inboxes without labels are not stored for reports. */
 const hasLabels = ({ labels }: InboxRecord): boolean => Object.keys(labels).length > 0;
 
 export type WaitLog = ReturnType<typeof createWaitLog>;
@@ -59,7 +59,7 @@ export function createWaitLog(
     { onLost, pause: (signal) => clock.sleep(PAUSE_MS, signal) },
   );
   return {
-    /** @param wire the explanation in the response @returns the id of a failed wait, otherwise undefined */
+    /** @param wire the explanation as in the response @returns the id of a failed wait, else undefined */
     add(
       inbox: InboxRecord,
       { match, count, waitedMs: before }: Expectation,
@@ -94,7 +94,7 @@ export function createWaitLog(
       if (hasLabels(inbox)) batcher.offer({ ended: { accountId, inboxId, kind, hadMessages } });
     },
 
-    /** Resolves when everything added before the call can be read, or was lost. */
+    /** Resolves when all results that were added before the call are stored or lost. */
     flushed: () => batcher.flushed(),
   };
 }

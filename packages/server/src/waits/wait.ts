@@ -58,7 +58,7 @@ function untilOver(held: HeldDeps, scan: WaitScan, signal: AbortSignal): Promise
       if (!scan.hasEnough && !isLast && !signal.aborted) return { result: [], isFinal: false, until };
       const { found, gone } = await readInFull(held, scan.matched);
       scan.matched = scan.matched.filter(({ id: matched }) => !gone.has(matched));
-      // If a match was deleted meanwhile, continue with the next message.
+      // If a matching message was deleted meanwhile, check further messages.
       if (gone.size === 0 || signal.aborted) return { result: found, isFinal: true, until };
     }
   });
@@ -77,7 +77,7 @@ async function explain(
   const now = clock.now();
   const { evidence, earlier, mostAlike } =
     reason === 'timeout' ? await searched(deps, scan, now) : NOT_SEARCHED;
-  // Check last which messages were deleted, so that the explanation contains nothing of them.
+  // This query comes last, so that the explanation contains nothing of messages that were deleted meanwhile.
   const named = [mostAlike?.message, earlier].filter((message) => message !== undefined);
   const gone = await goneOf(store, [...scan.seen.map(({ message }) => message), ...named], now);
   const seen = scan.seen.filter(({ message }) => !gone.has(message.id)).toReversed();
@@ -111,17 +111,17 @@ async function searched(deps: EvidenceDeps, scan: WaitScan, now: number) {
   return { evidence, earlier: await matchBefore(deps.held, scan), mostAlike: scan.closest() };
 }
 
-/** The newest match before `since`. A wait often fails because its `since` is later than the message. */
+/** The newest matching message before `since`. Many waits fail because `since` is after the message. */
 async function matchBefore(held: HeldDeps, scan: WaitScan): Promise<MessageRecord | undefined> {
   const { since, match } = scan.expectation;
   if (since === undefined) return undefined;
   const found = await newestMatch(held, scan.inbox, match, { after: 0, before: scan.from + 1 });
-  // Without conditions, the message to which the `since` cursor belongs always matches, so it explains nothing.
+  // Without conditions, every message matches, so the message at the `since` cursor explains nothing.
   const isAny = Object.values(match).every((condition) => condition === undefined);
   return isAny && found?.receivedAt === scan.from ? undefined : found;
 }
 
-/** Reads messages in full, up to MAX_FULL_BYTES. @returns them in order, and the ids of deleted ones */
+/** Reads messages in full, up to MAX_FULL_BYTES. @returns these in order, and the ids of deleted messages */
 async function readInFull(
   { store, clock }: Pick<HeldDeps, 'store' | 'clock'>,
   messages: readonly MessageRecord[],
@@ -157,7 +157,7 @@ async function goneOf(store: HeldDeps['store'], messages: readonly MessageRecord
 const MAX_SEEN = 20;
 /** Number of messages that are compared to find the most similar one. Each takes about 0.1 ms. */
 const MAX_COMPARED = 100;
-/** For this long after the deadline, the check of messages that have arrived may continue. */
+/** The check of messages that have arrived may continue for this long after the deadline. */
 const MAX_OVERTIME_MS = 5_000;
 
 async function newestMatch(
@@ -182,7 +182,7 @@ class WaitScan {
   seenCount = 0;
   /** The newest messages that did not match, oldest first, at most {@link MAX_COMPARED}. */
   #unmatched: CheckedMessage[] = [];
-  /** Conditions that failed for every unmatched message, including those that `seen` no longer contains. */
+  /** Conditions that every unmatched message fails, including messages that `seen` no longer contains. */
   commonFailed: readonly FailedCondition[] = [];
   /** Whether the last call of {@link run} checked all messages that had arrived. */
   isComplete = false;
