@@ -130,7 +130,7 @@ function oneRoutes(route: AddRoute, deps: HttpDeps): void {
     body: ref(UpdateWebhook),
     response: { 200: json(Webhook, 'The webhook after the change.') },
     handler: async (request) => {
-      // Check this before the URL is resolved, or callers without a webhook could query the server's DNS.
+      // Check this before the URL is resolved. Else callers without a webhook could query the server's DNS.
       const { accountId, id } = await findWebhook(deps, request, 'live');
       const { url, ...changes } = request.body;
       const checked = url === undefined ? {} : { url: await deps.newWebhooks.checkUrl(url) };
@@ -204,7 +204,7 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
       const page = { ...readPage(request.query, 'dlv', 'a delivery'), state: request.query.state };
       const { accountId, id } = await findWebhook(deps, request, 'any');
       const found = await store.deliveries.list(accountId, id, page, clock.now());
-      // Difference between the wall clock, which responses use, and the clock of the schedule.
+      // Added to times of the schedule's clock, to convert them to the wall clock that responses use.
       const stepMs = clock.now() - (deps.scheduleNow?.() ?? clock.now());
       const deliveries = found.deliveries.map((delivery) => toDelivery(delivery, stepMs));
       return { deliveries, hasMore: found.hasMore };
@@ -263,7 +263,7 @@ function replayRoutes(route: AddRoute, deps: HttpDeps): void {
   });
 }
 
-/** @throws AppError `not_found`; `webhook_disabled` if it has ended or is disabled, unless `needed` allows that */
+/** @throws AppError `not_found`; `webhook_disabled` if the webhook is not in the state `needed` */
 async function findWebhook(
   { store, clock }: HttpDeps,
   request: FastifyRequest<{ Params: { id: string } }>,

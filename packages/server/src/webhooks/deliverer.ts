@@ -9,7 +9,7 @@ import { signatureHeaders } from './sign.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
 import type { AttemptResult, FailureStreak } from './sql/record.ts';
 
-/** Limits of concurrent attempts. New, slow and failing webhooks have slots of their own, and never delay prompt ones. */
+/** Limits of concurrent attempts. Prompt webhooks have their own slots, so that others never delay them. */
 const PROMPT_SLOTS = 256;
 const OTHER_SLOTS = CONNECTIONS_PER_ORIGIN - PROMPT_SLOTS;
 
@@ -64,7 +64,7 @@ export class Deliverer extends DueLoop<DelivererDeps> {
     const headers = signatureHeaders(eventId, Math.floor(at / 1_000), body.json, secrets);
     const { signal } = this;
     const outcome = await sender.send({ url, headers, body: body.json, signal });
-    // An aborted attempt is not recorded; the delivery is claimed again.
+    // An aborted attempt (no outcome) is not recorded. The delivery is claimed again later.
     if (outcome) await this.#conclude(claimed, outcome, at);
   }
 

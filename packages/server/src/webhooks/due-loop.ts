@@ -3,7 +3,7 @@ import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
 
-/** Maximum pause between two queries. Usually an event announces new rows; a query finds those whose event was lost. */
+/** Maximum pause between two queries. Usually an event announces new rows, but events may be lost. */
 const IDLE_POLL_MS = 1_000;
 /** Pause when rows are due but none was claimed, for example at the limit of concurrent attempts. */
 const NOTHING_CLAIMED_MS = 100;
@@ -17,11 +17,11 @@ export interface DueLoopDeps {
   clock: Clock;
   log: Logger;
   random(): number;
-  /** Replaces the schedule's delays in tests, milliseconds. */
+  /** Delays before retries, milliseconds. Tests replace the normal delays by these. */
   retryDelays?: readonly number[] | undefined;
 }
 
-/** Claims rows of the database when they become due. `stop` waits for attempts in progress. */
+/** Claims rows of the database when they become due, and attempts the deliveries or requests in them. */
 export abstract class DueLoop<Deps extends DueLoopDeps> {
   protected readonly deps: Deps;
   protected readonly signal: AbortSignal;
@@ -37,7 +37,7 @@ export abstract class DueLoop<Deps extends DueLoopDeps> {
   }
 
   protected abstract readonly what: string;
-  /** @returns when the next row is due, or an earlier time; null if no row is pending */
+  /** @returns when the next row is due (an earlier time is allowed); null if no row is pending */
   protected abstract nextAt(now: number): Promise<number | null>;
   /** Claims rows that are due, and calls {@link begin} for their attempts. @returns how many were claimed */
   protected abstract claim(now: number): Promise<number>;
@@ -50,7 +50,7 @@ export abstract class DueLoop<Deps extends DueLoopDeps> {
     this.#loop = this.#run();
   }
 
-  /** Stops claiming, waits for attempts in progress, and then aborts them. Safe to call twice. */
+  /** Stops claiming. Aborts attempts that have not ended after STOP_GRACE_MS. Safe to call twice. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#wakeUp.abort();
@@ -75,7 +75,7 @@ export abstract class DueLoop<Deps extends DueLoopDeps> {
     const unsubscribe = events.onDeliveries(() => this.#wakeUp.abort());
     let isFailing = false;
     while (!this.#stopping.signal.aborted) {
-      // Created before the query, so that an event during the query ends the sleep that follows.
+      // Created before the query, so that an event during the query ends the next sleep.
       this.#wakeUp = new AbortController();
       let wait = STORAGE_PAUSE_MS;
       try {

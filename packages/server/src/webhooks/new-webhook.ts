@@ -13,7 +13,7 @@ interface Deps {
   plans: Plans;
 }
 
-/** Passed to `createInbox`, which is on a lower level and must not import this. The functions throw AppError `webhook_url_refused`. */
+/** Passed to `createInbox`, which must not import webhook code. Both throw AppError `webhook_url_refused`. */
 export const createNewWebhooks = ({ guard, clock, plans }: Deps) => ({
   checkUrl: (url: string): Promise<string> => checkUrl(url, guard),
 

@@ -8,7 +8,7 @@ import { INBOX_ENDED } from './sql/removal.ts';
 
 /** Limit for the HTML and text bodies together, bytes of UTF-8. */
 export const MAX_BODY_BYTES = 256 * 1024;
-/** Limit for the subject, and for the JSON of each list (recipients, links, attachments, codes), bytes of UTF-8. */
+/** Limit for the subject, and for the JSON of each list such as the recipients or links, bytes of UTF-8. */
 export const MAX_PART_BYTES = 64 * 1024;
 
 export type PayloadMessage = Pick<
@@ -49,7 +49,7 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     subject: cutter.text(summary.subject, MAX_PART_BYTES),
     hasAttachments: attachmentCount > 0,
     codes: cutter.list(summary.codes),
-    // Constants and not the current values, because every attempt must send the same body.
+    // Constants instead of the current values, because every attempt must send the same body.
     ...{ readAt: null, tags: [] },
     ...(via && { via }),
     ...(message.isToOther && { rcptTo: cutter.list(message.rcptTo) }),

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** A clock that follows PostgreSQL's clock, or with SQLite the monotonic clock, because the wall clock may jump. */
+/** Follows PostgreSQL's clock or, with SQLite, the monotonic clock, because the wall clock may jump. */
 export type ScheduleClock = ReturnType<typeof createScheduleClock>;
 
 /** @param storageTime the database's time; null if the store has no clock of its own */

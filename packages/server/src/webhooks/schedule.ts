@@ -3,7 +3,7 @@ import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS } from './outbound/send.ts';
 import type { FailureStreak } from './sql/record.ts';
 
-/** Longer than an HTTP attempt can take, so its lease expires only if its process has crashed. */
+/** Longer than an attempt can take, so a lease expires only if the process that holds it has crashed. */
 export const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
 
 export const RETRY_DELAYS_MS: readonly number[] = [
@@ -18,7 +18,7 @@ export const RETRY_DELAYS_MS: readonly number[] = [
 export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
 /** Delays vary randomly by this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
-/** Longest delay that a Retry-After header can cause, so that no delivery stays pending forever. */
+/** Maximum delay by a Retry-After header, so that no delivery stays pending forever. */
 export const MAX_RETRY_AFTER_MS = DAY_MS;
 const FAILING_FOR_MS = 5 * DAY_MS;
 /** More than {@link MAX_ATTEMPTS}, so that one failed delivery alone never disables a webhook. */
@@ -39,7 +39,7 @@ export function nextStep(
   delays = RETRY_DELAYS_MS,
 ): NextStep {
   if (result.ok) return { state: 'delivered', reason: null };
-  // Standard Webhooks: a receiver responds 410 to unsubscribe.
+  // By the Standard Webhooks specification, a receiver responds 410 to unsubscribe.
   if (result.status === 410)
     return { state: 'failed', reason: 'The endpoint answered 410 Gone.', isGone: true };
   const delay = delays[attemptNumber - 1];
@@ -53,7 +53,7 @@ export function nextStep(
 /** Parses a Retry-After header (RFC 9110 section 10.2.3). @returns milliseconds; undefined if invalid */
 export function parseRetryAfter(header: string, now: number): number | undefined {
   const value = header.trim();
-  // A date in the obsolete asctime format is in UTC, but has no time zone.
+  // A date in the obsolete asctime format has no time zone, and means UTC.
   const wait = /^\d+$/.test(value)
     ? Number(value) * SECOND_MS
     : Date.parse(value.endsWith('GMT') ? value : `${value} GMT`) - now;

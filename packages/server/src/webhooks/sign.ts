@@ -3,12 +3,12 @@ import { createHmac, randomBytes } from 'node:crypto';
 /* Standard Webhooks specification, version 1.0.0: HMAC-SHA256 over `id.timestamp.body`. */
 
 const SECRET_PREFIX = 'whsec_';
-/** The specification allows 24 to 64 bytes; the HMAC's output has 32. */
+/** The specification allows 24 to 64 bytes. 32 is also the length of the HMAC. */
 const SECRET_BYTES = 32;
 
 export const newWebhookSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 
-/** @param id contains no dot, which separates the signed parts; all attempts of an event have the same id */
+/** @param id the same for all attempts; must not contain a dot, because dots separate the signed parts */
 export function signatureHeaders(
   id: string,
   timestampSeconds: number,

@@ -41,7 +41,7 @@ const isPublic = (address: Cidr['address']): boolean =>
   address.range() === 'unicast' &&
   (address.kind() === 'ipv4' || (address.match(GLOBAL_UNICAST) && !isIsatap(address)));
 
-/** RFC 5214 section 6.1: the interface identifier is 0000:5efe or 0200:5efe and an IPv4 address. */
+/** RFC 5214 section 6.1: the interface identifier is 0000:5efe or 0200:5efe, then an IPv4 address. */
 function isIsatap(address: Cidr['address']): boolean {
   const bytes = address.toByteArray();
   return ((bytes[8] ?? 0) & 0xfd) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
@@ -71,7 +71,7 @@ export function readUrl(text: string): URL {
 function problemOf(text: string, url: URL | null): string | undefined {
   if (text.length > MAX_URL_LENGTH)
     return `The webhook URL has ${text.length} characters, more than the limit of ${MAX_URL_LENGTH}.`;
-  // The WHATWG parser silently removes some of these characters, so the checked URL would differ from the given text.
+  // The URL parser silently removes some of these characters. The checked URL would differ from the text.
   if (/[\p{Cc}\s\\]/u.test(text))
     return 'The webhook URL must not contain white space, control characters or backslashes. Percent-encode them.';
   if (!url) return `${shownUrl(text)} is not an absolute URL such as "https://example.com/hook".`;

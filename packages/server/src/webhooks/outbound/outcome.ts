@@ -9,7 +9,7 @@ export interface AttemptOutcome {
   retryAfter: string | null;
   durationMs: number;
   error: AttemptError | null;
-  /** Start of the response body, without control characters; '' if there is none or it is compressed. */
+  /** Start of the response body, with control characters replaced; '' if it is empty or compressed. */
   responseStart: string;
 }
 
@@ -36,7 +36,7 @@ const TLS_CODES = /^ERR_(TLS|SSL)_|CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH
 /** Codes of undici for invalid responses; ERR_ASSERTION is its error for an unrequested upgrade. */
 const BAD_ANSWER_CODES = ['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'ERR_ASSERTION'];
 
-/** Translates errors of Node.js and undici, whose texts contain addresses that clients must not see. */
+/** Translates errors of Node.js and undici: their texts contain addresses that clients must not see. */
 export function attemptError(error: unknown): AttemptError {
   const code = lastCodeOf(error);
   if (code === 'ERR_ADDRESS_REFUSED') return { code: 'address_refused', message: messageOf(error) };

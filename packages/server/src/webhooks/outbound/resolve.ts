@@ -4,7 +4,7 @@ import { codeOf } from '../../errors.ts';
 /** Resolves a host name to one or more IPv4 and IPv6 addresses. @throws an error with a `code` of node:dns */
 export type Resolve = (host: string) => Promise<string[]>;
 
-/** Limit of addresses to try, one after the other. More would only exceed the time limit of the attempt. */
+/** Limit of addresses to try one after the other. Trying more would exceed the time limit of an attempt. */
 const MAX_ADDRESSES = 16;
 
 export interface ResolveSettings {
@@ -15,7 +15,7 @@ export interface ResolveSettings {
   timeoutMs?: number;
 }
 
-/** Uses no thread of Node's pool: slow name servers delay nothing else. Resolves `localhost` to loopback (RFC 6761). */
+/** Uses no thread of Node's pool: slow name servers delay nothing else. `localhost` is loopback (RFC 6761). */
 export function createResolve({ servers, fallback, timeoutMs = 1_000 }: ResolveSettings = {}): Resolve {
   const resolver = new Resolver({ timeout: timeoutMs, tries: 2 });
   if (servers) resolver.setServers(servers);

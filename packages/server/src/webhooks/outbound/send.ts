@@ -8,15 +8,15 @@ import { type AttemptError, type AttemptOutcome, attemptError, statusError } fro
 export const ATTEMPT_TIMEOUT_MS = 15_000;
 /** Includes the TLS handshake, and leaves time to try the host's next address. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Below the five seconds after which common servers close idle connections without notice. */
+/** Less than the five seconds after which common servers close idle connections without notice. */
 const KEEP_ALIVE_MS = 4000;
 /** After this many requests, the next one opens a new connection, whose address is checked again. */
 const REQUESTS_PER_CONNECTION = 100;
 export const RESPONSE_START_BYTES = 1024;
-/** Limit of the bytes read from a response. The connection of a shorter one is reused; a longer one closes its connection. */
+/** Limit of bytes read from a response. If a response is longer, its connection is closed and not reused. */
 const RESPONSE_READ_BYTES = 64 * 1024;
 const RETRY_AFTER_LENGTH = 64;
-/** Equals the limit of concurrent attempts, so that webhooks on the same host do not delay each other. */
+/** The same as the limit of concurrent attempts, so that webhooks on one host do not delay each other. */
 export const CONNECTIONS_PER_ORIGIN = 768;
 
 interface Attempt {
@@ -29,7 +29,7 @@ interface Attempt {
 
 export type Sender = ReturnType<typeof createSender>;
 
-/** Loads undici. The agent ignores HTTP_PROXY, because connections by a proxy would bypass the address check. */
+/** Loads undici. The agent ignores HTTP_PROXY, because a proxy would bypass the address check. */
 async function openAgent(guard: GuardSettings) {
   const { Agent, request } = await import('undici');
   const agent = new Agent({
@@ -40,7 +40,7 @@ async function openAgent(guard: GuardSettings) {
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     maxRequestsPerClient: REQUESTS_PER_CONNECTION,
-    // The sender has one time limit for the whole attempt.
+    // No limits here: `send` has one time limit for the whole attempt.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -80,7 +80,7 @@ export function createSender(deps: GuardSettings & { clock: Clock; userAgent: st
       const { signal: own } = attempt;
       const signal = AbortSignal.any([timeUp.signal, closing.signal, ...(own ? [own] : [])]);
       void clock.sleep(ATTEMPT_TIMEOUT_MS, ended.signal).then(() => timeUp.abort());
-      // undici reacts to an abort only once it has a connection, so do not wait for it.
+      // undici handles an abort only after it has connected, so do not wait for undici.
       const aborted = Promise.withResolvers<never>();
       signal.addEventListener('abort', () => aborted.reject(signal.reason));
       const durationMs = () => clock.monotonic() - began;
@@ -124,7 +124,7 @@ async function readStart(answer: Dispatcher.ResponseData): Promise<string> {
       if (read > RESPONSE_READ_BYTES) break;
     }
   } catch {
-    // Not a failure: the status decides, and it has arrived. The log shows the part of the body before the error.
+    // Not a failure, because the status has arrived. The log shows the part of the body before the error.
   }
   if ((headerOf(answer, 'content-encoding') ?? 'identity') !== 'identity') return '';
   // `stream` omits an incomplete character at the end.

@@ -27,7 +27,7 @@ export type DeliveryRecord = Omit<WebhookDelivery, 'createdAt' | 'nextAttemptAt'
 
 export interface ReplayStep {
   state: Exclude<DeliveryState, 'pending'>;
-  /** Only deliveries with ids between `after` and `before` are replayed. `after`: `last` of the previous step. */
+  /** Replays deliveries with ids between `after` and `before`. `after` is `last` of the previous step. */
   after: string;
   before: string;
   limit: number;
@@ -43,7 +43,7 @@ interface DeliveredMessage {
   to: number;
 }
 
-/** The time in a delivery's id may differ from `receivedAt` by this much, as clocks of nodes differ. */
+/** The time in a delivery's id may differ this much from `receivedAt`, because clocks of nodes differ. */
 const MARGIN_MS = 1_000;
 
 /** @param which conditions, order and limit; `d` is the delivery, `w` its webhook */
@@ -81,7 +81,7 @@ const newRound = (now: number): Sql =>
   sql`state = 'pending', reason = null, due_at = ${now}, ended_at = null, round = 0`;
 
 export const log = {
-  /** A `search`, which runs on another thread than short reads, because a filter by state may read the whole log. */
+  /** A `search`, which never delays short reads: a filter by state may read the whole log. */
   list: search(
     async (
       db,

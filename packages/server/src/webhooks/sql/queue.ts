@@ -15,7 +15,7 @@ export interface ClaimedDelivery extends LeasedDelivery {
   accountId: string;
   url: string;
   secrets: string[];
-  /** Starts at 1, and again at 1 after a replay. */
+  /** Starts at 1; starts at 1 again after a replay. */
   attemptNumber: number;
   /** End of the lease. It identifies the claim when the result is recorded. */
   leasedUntil: number;
@@ -24,7 +24,7 @@ export interface ClaimedDelivery extends LeasedDelivery {
 
 type ClaimLimits = Record<'prompt' | 'other' | 'leaseMs', number>;
 
-/** Concurrent attempts for a webhook that responds promptly. Other webhooks have one at a time. */
+/** Limit of concurrent attempts for a webhook that responds promptly. Other webhooks have one at a time. */
 export const CONCURRENCY = 4;
 // Limits that keep a transaction short (a few milliseconds). The next claim continues.
 const WEBHOOKS_PER_CLAIM = 50;
@@ -34,7 +34,7 @@ const WAKES_PER_TRANSACTION = 1_000;
 export const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
-/** Computes `next_at` again. @param pauseMs SQL with columns of `webhooks`: milliseconds before the next claim */
+/** Computes `next_at` again. @param pauseMs SQL for the milliseconds before the next claim of a webhook */
 export async function reschedule(tx: Tx, ids: readonly string[], now: number, pauseMs = sql`0`) {
   const ofWebhook = sql`from deliveries d where d.webhook_id = w.id`;
   await tx.run(
@@ -104,7 +104,7 @@ const lease = (tx: Tx, webhookId: string, now: number, leasedUntil: number, limi
     sql`update deliveries set due_at = null, leased_until = ${leasedUntil}
       where id in (select id from deliveries where webhook_id = ${webhookId} and due_at <= ${now}
           order by due_at, id limit ${limit})
-        -- Another transaction may have cancelled it since the subquery read it.
+        -- Another transaction may have cancelled the delivery since the subquery read its row.
         and due_at <= ${now}
       returning id, event_id as "eventId", inbox_id as "inboxId", message_id as "messageId",
         created_at as "createdAt", round`,
@@ -128,7 +128,7 @@ async function claimSome(
   const live = due.filter((webhook) => !hasEnded(webhook));
   if (live.length === 0) return [];
   const ids = live.map(({ id }) => id);
-  // A lease expires only if its process has crashed. Make its deliveries due again.
+  // A lease has expired only if its process has crashed. Make such deliveries due again.
   await tx.run(
     sql`update deliveries set due_at = leased_until, leased_until = null
       where webhook_id ${anyOf(ids)} and leased_until <= ${schedule}`,
@@ -174,7 +174,7 @@ export const queue = {
     return times.length === 0 ? null : Math.min(...times);
   }),
 
-  /** Releases all leases. Only for the start of a single server: they are left from a process that has ended. */
+  /** Releases all leases. Only for the start of a single server, when no other process can hold a lease. */
   releaseAll: write({ mayUseReserve: true }, async (tx, schedule: number): Promise<void> => {
     await tx.run(
       sql`update deliveries set due_at = ${schedule}, leased_until = null where leased_until is not null`,

@@ -19,7 +19,7 @@ export interface FailureStreak {
   failedAttempts: number;
 }
 
-/** A webhook is prompt after a 2xx response within this time. */
+/** A webhook counts as prompt if its last attempt got a 2xx response within this time. */
 export const PROMPT_MS = 2_000;
 
 const MAX_LOGGED = 100;
@@ -53,7 +53,7 @@ async function updateDelivery(
   return true;
 }
 
-/** Logs an attempt, even if its lease was lost. @returns undefined if the webhook no longer exists */
+/** Logs an attempt, even if its lease has ended. @returns undefined if the webhook does not exist any more */
 export const record = write(
   { keepsInboxes: true, mayUseReserve: true },
   async (tx, result: AttemptResult, wall: number, schedule: number = wall) => {

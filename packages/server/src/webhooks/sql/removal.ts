@@ -4,10 +4,10 @@ import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
 // Lock order: a webhook before its deliveries, as in `record` and `replay`; otherwise they could deadlock.
 
-/** Long enough to examine a failure from before a weekend. */
+/** A week, so that a failure before a weekend can still be examined after it. */
 export const DELIVERY_KEPT_MS = 7 * DAY_MS;
 export const MAX_KEPT_DELIVERIES = 10_000;
-/** Must exceed the deliveries that can end between two calls of {@link trimLog}, or the log would grow. */
+/** More than the deliveries that end between two calls of {@link trimLog}, so that the log does not grow. */
 const TRIMMED_AT_ONCE = 200;
 
 export const INBOX_ENDED = 'The inbox ended.';
@@ -15,7 +15,7 @@ export const INBOX_ENDED = 'The inbox ended.';
 /** Locks a webhook against transactions that add deliveries; skips it if such a transaction has locked it. */
 const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked' });
 
-/** Locks deliveries in the order of their ids. @param ids query for ids @returns how many were cancelled */
+/** Locks deliveries by id, to prevent deadlocks. @param ids query for ids @returns how many were cancelled */
 export const cancelPending = (tx: Tx, ids: Sql, reason: string, now: number): Promise<number> =>
   tx.run(
     sql`with locked as materialized (select id from deliveries where id in (${ids}) order by id ${FOR_UPDATE})
@@ -42,7 +42,7 @@ export async function trimLog(tx: Tx, webhookId: string): Promise<void> {
   );
 }
 
-/** Deletes about `limit` rows of a webhook that ended a day ago or earlier. @returns 0 if there was none, else `limit` */
+/** Deletes about `limit` rows of a webhook that ended over a day ago. @returns `limit`; 0 if there is none */
 export async function removeEndedWebhook(tx: Tx, limit: number, now: number): Promise<number> {
   const webhook = await tx.first<{ id: string }>(
     sql`select id from webhooks where ends_at <= ${now - TOMBSTONE_MS} limit 1 ${LOCK_TO_REMOVE}`,

@@ -26,7 +26,7 @@ export interface WebhookRecord extends Omit<Webhook, 'createdAt' | 'failingSince
 
 export interface NewWebhook
   extends Pick<WebhookRecord, 'id' | 'inboxId' | 'url' | 'description' | 'createdAt'> {
-  /** Stored in plain text, because it signs payloads. */
+  /** Stored in plain text, because payloads are signed with it. */
   secret: string;
 }
 
@@ -143,7 +143,7 @@ export const webhooks = {
     return { webhooks: rows.slice(0, limit).map(toWebhook), hasMore: rows.length > limit };
   }),
 
-  /** Enabling resets the failure count; disabling cancels pending deliveries. @returns undefined if it is not live */
+  /** Enabling resets the failure count. Disabling cancels pending deliveries. @returns undefined if ended */
   update: write(
     { mayUseReserve: true },
     async (tx, accountId: string, webhookId: string, changes: UpdateWebhook, now: number) => {
@@ -161,7 +161,7 @@ export const webhooks = {
     },
   ),
 
-  /** Older secrets also sign requests until `oldUntil`. @returns undefined if the webhook is not live */
+  /** The previous secret also signs requests until `oldUntil`. @returns undefined if the webhook has ended */
   rotateSecret: write(
     async (tx, accountId: string, webhookId: string, secret: string, oldUntil: number, now: number) => {
       const live = ofAccount(accountId, webhookId, now);
