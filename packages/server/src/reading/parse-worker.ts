@@ -73,7 +73,7 @@ export type TaskResult = ReturnType<Tasks[Operation]>;
 
 export type FromWorker = TaskResult[];
 
-/** Number of results per message: few, so that the first mails are stored while the next ones are parsed. */
+/** Number of results posted at once: few, so that mails can be stored while the next ones are parsed. */
 const RESULTS = 4;
 
 const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);

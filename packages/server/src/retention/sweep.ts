@@ -56,7 +56,7 @@ export const removeSome = (
 
 /**
  * Marks expired inboxes as `freed`; they cannot be extended then. {@link freeEmptied} deletes their messages
- * in another transaction: it locks sources, and sources must be locked before deliveries (deadlocks).
+ * in another transaction, because it locks sources: to prevent deadlocks, these are locked before deliveries.
  * @returns `limit`, or 0 if no inbox has expired
  */
 const endInboxes: Chore = async (tx, limit, now) => {

@@ -12,7 +12,7 @@ import { NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import { type Outcome, REPLIES, type Reply, replyLine } from './protocol.ts';
 
 const MAX_EARLY = 100;
-/** A client that disconnected early also within this time before the searched period is a health check. */
+/** A client that also disconnected early within this time before the searched period is a health check. */
 const HEALTH_CHECK_MS = 60_000;
 const MAX_SENDERS = 1_000;
 

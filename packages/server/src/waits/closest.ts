@@ -110,7 +110,6 @@ export function closestSentence({ message, failed }: CheckedMessage, match: Filt
 
 /** Texts that look like a regular expression or a file name pattern. */
 const PATTERN = /^\^|\.[*+]|\\[dwsbDWSB.]|\[[^\]]+\][*+]|\(\?[:=!]|^\/.+\/[a-z]*$|^\*|\*$|[^\d\s]\$$/;
-/** An encoded word (RFC 2047 section 2). */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/i;
 
 /** Explains why one of the conditions probably matches no message at all; '' if none is like that. */

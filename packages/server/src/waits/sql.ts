@@ -32,7 +32,7 @@ export interface ExplainedWait {
   content: string;
 }
 
-/** `failed`: null after success. `continues` identifies the failed wait that this wait repeats and replaces. */
+/** `failed`: null after success. `continues`: match and count of the failed wait that this one replaces. */
 export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'wait'; failed: FailedWait | null; continues?: Pick<FailedWait, 'match' | 'count'> | undefined }
   | { kind: 'list' | 'stream'; hadMessages: boolean }

@@ -8,7 +8,7 @@ import { PURPOSES } from './link-words.ts';
 /** Characters before a candidate that are searched for its announcement. */
 const REACH = 240;
 const WORDS_NEAR = 7;
-/** Words skipped at another number: the number and the words that describe it, but no word like "code". */
+/** Number of words that are skipped at another number, because they describe that number. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 const SOMETHING_ELSE = -1;

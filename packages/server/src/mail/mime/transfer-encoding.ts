@@ -141,7 +141,7 @@ function decodeUuLines(lines: Buffer): Buffer {
   for (let at = 0; at < lines.length; ) {
     const next = nextLine(lines, at);
     const end = startOfBreak(lines, at, next);
-    // The last line has length 0, encoded as a space. An empty line is one too: relays may remove the space.
+    // The last line has length 0: it is a space, or empty if a relay has removed the space.
     const written = uuDigit(lines, at, end);
     if (written === 0) break;
     const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));

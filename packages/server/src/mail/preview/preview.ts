@@ -13,7 +13,6 @@ const MAX_LENGTH = 4 * 1024 * 1024;
 /** Maximum characters of a page. Replaced `cid:` URLs and escapes make it longer than the HTML of the mail. */
 export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
 
-/** Returns the URL of an image by its Content-ID. */
 type ImageOf = (contentId: string) => string | undefined;
 
 const LOADING: ReadonlySet<string> = new Set(['src', 'srcset', 'background', 'poster', 'data', 'xlink:href']);

@@ -16,7 +16,7 @@ const MAX_CHECKS = 200;
 export const MAX_CHECKS_PER_SOURCE = 50;
 /** Limit of the bytes of all messages that are being checked. Enough for the largest message. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Limit of these bytes per sending host. If only one of its messages is checked, it may be larger. */
+/** Limit of these bytes per sending host, unless only one of its messages is being checked. */
 export const MAX_BYTES_PER_SOURCE = 24 * 1024 * 1024;
 /** Limit of the thread's JavaScript heap, MiB. The libraries take 20, and the DNS cache takes a few. */
 const HEAP_MB = 96;

@@ -15,7 +15,7 @@ export interface ResolveSettings {
   timeoutMs?: number;
 }
 
-/** Uses no thread of Node's pool: slow name servers delay nothing else. `localhost` is loopback (RFC 6761). */
+/** Uses no thread of Node's pool, which slow name servers would block. `localhost` is loopback (RFC 6761). */
 export function createResolve({ servers, fallback, timeoutMs = 1_000 }: ResolveSettings = {}): Resolve {
   const resolver = new Resolver({ timeout: timeoutMs, tries: 2 });
   if (servers) resolver.setServers(servers);
