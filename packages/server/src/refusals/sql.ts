@@ -20,7 +20,7 @@ import {
 export const REFUSAL_KEPT_MS = DAY_MS;
 /** Limit per address, so that a sender that retries forever does not fill the store. */
 const MAX_PER_ADDRESS = 50;
-/** Limit for all addresses together, which takes a few megabytes. */
+/** Limit for all addresses together. So many refusals take a few megabytes in the store. */
 const MAX_IN_ALL = 10_000;
 /** Refusals per transaction. A transaction takes one or two milliseconds, during which other writes wait. */
 const ADDED_PER_STEP = 100;

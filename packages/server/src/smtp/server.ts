@@ -53,7 +53,7 @@ class Connection implements Transport, LimitedConnection {
   #drained: (() => void) | undefined;
   /** When the final reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
-  /** Monotonic start of the session, plus all delays by fault rules, which must not count in `sessionMs`. */
+  /** Start of the session (monotonic ms), plus delays by fault rules, which must not count in `sessionMs`. */
   #begunAt: number;
   #delayedAt = 0;
   #window: { reader: DataReader; since: number; bytes: number } | undefined;

@@ -17,7 +17,7 @@ export interface DueLoopDeps {
   clock: Clock;
   log: Logger;
   random(): number;
-  /** Delays before retries, milliseconds. Tests replace the normal delays by these. */
+  /** Delays before retries, milliseconds. Set only by tests; else the delays of schedule.ts are used. */
   retryDelays?: readonly number[] | undefined;
 }
 
