@@ -56,8 +56,7 @@ function atSign(path: string): number {
 
 /**
  * Parses an SMTP path (RFC 5321 section 4.1.2, RFC 6531) with or without angle brackets. Rejects comments
- * and folding white space, which RFC 5322 allows in header fields.
- * @returns undefined if `text` is not exactly one address
+ * and folding white space, as in header fields. @returns undefined if `text` is not exactly one address
  */
 export function parseAddress(text: string, options: { smtputf8?: boolean } = {}): ParsedAddress | undefined {
   let path = text;
