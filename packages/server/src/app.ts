@@ -45,10 +45,10 @@ export interface Overrides {
   droppedLogLines?: () => number;
   resolve?: Resolve;
   retryDelays?: readonly number[];
-  /** Parse workers shared by several apps of a process; the code that creates them closes them. */
+  /** Parse workers that several apps of this process share. `createApp` does not close them. */
   parsing?: Parsing;
   isDurable?: boolean;
-  /** If true, a failure to listen on the metrics port is only logged. Set when the operator did not choose the port. */
+  /** If true, the server starts without the metrics port if the port cannot be opened, but logs this. */
   mayLackMetrics?: boolean;
 }
 
@@ -63,7 +63,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
   const certificates: Certificate[] = [];
 
   return {
-    /** @param onFirstKey receives the first API key; only its hash is stored @throws Error that says what to change */
+    /** @param onFirstKey gets the generated API key; the store has only its hash @throws Error with advice */
     async start(onFirstKey?: OnFirstKey): Promise<RunningApp> {
       try {
         return await startParts({ config, overrides, clock, log, opened, certificates }, onFirstKey);
@@ -72,7 +72,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
         throw error;
       }
     },
-    /** Uses another certificate for new connections; if that fails, logs the error and keeps the old one. */
+    /** Reads the certificate again for new connections. After an error, logs it and keeps the old one. */
     reloadCertificate(read: () => KeyPair | null): void {
       try {
         const pair = read();
@@ -102,11 +102,11 @@ type Parts = Awaited<ReturnType<typeof createParts>>;
 type SmtpServer = Awaited<ReturnType<typeof createSmtp>>;
 type HttpServer = Awaited<ReturnType<typeof createHttp>>;
 
-/** @returns the started parts; null for a part whose role this process does not have */
+/** @returns the started parts; null for each part that the settings switch off */
 async function startParts(given: Given, onFirstKey?: OnFirstKey) {
   const { roles, pop3Port } = given.config;
   const parts = await createParts(given);
-  // Load modules and add routes while a thread opens the database.
+  // The database opens in a thread. Meanwhile, this thread loads modules and adds routes.
   const [firstStart, { smtp, http }] = await Promise.all([
     prepareData(parts, onFirstKey),
     createServers(parts),
@@ -124,19 +124,19 @@ async function startParts(given: Given, onFirstKey?: OnFirstKey) {
     pop3,
     metrics,
     firstStart,
-    /** Returns a code that signs in to the console with the newest full key of the first account. */
+    /** Returns a code that signs in to the console with the first account's newest key of scope `full`. */
     makeSignInCode: () => parts.signInCodes.make(firstStart.account.id),
   };
 }
 
-/** No part uses the database before `databaseOpened` has resolved. */
+/** Creates the parts. None of them may use the database before `databaseOpened` has resolved. */
 async function createParts(given: Given) {
   const { config, overrides, clock, log, opened } = given;
   const domain = config.domains[0] ?? 'localhost';
   const hostname = config.smtpName ?? domain;
   const events = createEventBus();
   const plans = createPlans(config.plans);
-  // The store and `readings` depend on each other. No mail is parsed before both exist.
+  // The store and `readings`, which parses mails, need each other. No mail is parsed before both exist.
   let readings: Readings | undefined;
   const database = await startDatabase(given, events, async (sources) => readings?.ensure(sources));
   const { store } = database;
@@ -157,7 +157,7 @@ async function createParts(given: Given) {
     onRefusalsLost: (err) => log.error({ err }, 'Refusals could not be stored'),
   });
   opened.onClose(() => receiver.settled());
-  // Add space for a Received line: an imported message may contain one in addition to the size that the plan allows.
+  // The limit of the plan does not count the Received line that an imported message has from its receipt.
   const budget = new ByteBudget({
     capacity: IN_FLIGHT_BYTES + TRACE_HEADROOM_BYTES,
     largest: plans.largestMessageBytes + TRACE_HEADROOM_BYTES,
@@ -178,7 +178,7 @@ async function createParts(given: Given) {
   };
 }
 
-/** Waits until the database is open, and creates the first account and the sink if they are missing. */
+/** Opens the database, and creates the first account and the sink (inbox for all other mail) if missing. */
 async function prepareData(parts: Parts, onFirstKey?: OnFirstKey) {
   const { config, store, usage, clock, opened } = parts;
   await parts.databaseOpened;
@@ -194,7 +194,7 @@ async function prepareData(parts: Parts, onFirstKey?: OnFirstKey) {
 
 function webhookGuard({ config, overrides }: Given) {
   const allow = config.webhookAllow;
-  // Use the system's resolver only if webhooks may call private networks: it may know names that DNS does not have.
+  // The system's resolver also knows private names. It is used only if webhooks may call private networks.
   const resolve =
     overrides.resolve ??
     createResolve({
@@ -277,7 +277,7 @@ async function createSmtp(parts: Parts) {
   return server;
 }
 
-/** Interval at which the keys of waits and streams are checked, to end those with a revoked key. */
+/** Interval of the check that ends open waits and streams whose API key was revoked. */
 const RECHECK_EVERY_MS = 500;
 
 async function createHttp(parts: Parts, smtp: SmtpServer | null) {
@@ -353,7 +353,7 @@ async function startWorker(parts: Parts): Promise<void> {
   const deliverer = new Deliverer({
     ...deps,
     metrics: parts.metrics.webhooks,
-    // Only the public URL, not the address of this node: if another node retries, it must send the same bytes.
+    // Not the address of this node as a default: another node that retries must send the same bytes.
     publicUrl: config.publicUrl ?? '',
   });
   deliverer.start();

@@ -25,7 +25,7 @@ export function monthAround(time: number): { start: number; end: number } {
   return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) };
 }
 
-/** Results of the store are cached for this long. This delays the effect of changes by other processes. */
+/** Maximum age of cached store results. A change by another process may take effect this much later. */
 export const CACHE_TTL_MS = 500;
 
 /** `now` jumps when the clock is corrected, so deadlines, caches and rate limits use `monotonic`. */

@@ -2,7 +2,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 export interface LimitedConnection {
-  /** {@link sourceKey} of the client. */
+  /** Result of {@link sourceKey} for the client's address. */
   readonly source: string;
   /** False while something is being received, processed or sent. */
   readonly isIdle: boolean;
@@ -15,11 +15,11 @@ interface Limits {
   maxConnectionsPerAddress: number;
 }
 
-/** Maximum share of `maxConnections` that {@link ConnectionLimiter.exempt} stops counting. */
+/** Maximum share of `maxConnections` that is exempt at once, see {@link ConnectionLimiter.exempt}. */
 const EXEMPT_SHARE = 0.5;
 
-// Above the limit of a client, its new connection replaces one of its idle connections. Above the total limit, it
-// replaces an idle one of the client with the most connections, so a client that floods the server loses its own.
+// A client at its limit gets a new connection only in place of one of its idle ones. At the total limit, the
+// client with the most connections loses an idle one, so a flood from one client displaces no other client.
 export class ConnectionLimiter<C extends LimitedConnection> {
   readonly #limits: Limits;
   /** Connections of each client, the least recently used first. */
@@ -106,7 +106,7 @@ export class ConnectionLimiter<C extends LimitedConnection> {
 
 /** Prefix of an IPv4 address on a dual-stack socket (RFC 4291 section 2.5.5.2). */
 const MAPPED_IPV4 = /^::ffff:(?=\d+\.)/i;
-/** Bytes of an IPv6 address that identify a network: a customer has at least a /64 (RFC 6177). */
+/** First bytes of an IPv6 address that limits apply to: a /64. A customer has at least that (RFC 6177). */
 const NETWORK_BYTES = 8;
 
 export const plainAddress = (address = ''): string => address.replace(MAPPED_IPV4, '');
@@ -116,7 +116,7 @@ export const isLoopback = (address: string): boolean =>
     ? address.startsWith('127.')
     : ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
 
-/** False for loopback addresses: SPF does not apply to programs on this machine. */
+/** True for an IP address other than loopback. Only mail from such an address is checked by SPF. */
 export const isOutside = (address: string): boolean =>
   (isIPv4(address) || ipaddr.isValid(address)) && !isLoopback(address);
 

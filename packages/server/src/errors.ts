@@ -1,10 +1,10 @@
 import type { Problem, ProblemField } from '@mayfly/client/contract';
 import { quoted, withoutCredentials } from './text/nearest.ts';
 
-/** After `outcome_unknown`, the write may have taken effect (see `Store`). Clients get `unavailable` instead of it. */
+/** `outcome_unknown`: a write may have taken effect (see `Store`). HTTP clients get `unavailable` instead. */
 export type ErrorCode = Problem['code'] | 'outcome_unknown';
 
-/** All details may be shown to the client. */
+/** Data for the response, so it must not contain secrets. */
 export interface ErrorDetails {
   errors?: ProblemField[];
   retryAfterSeconds?: number;

@@ -81,7 +81,7 @@ function credential(prefix: CredentialPrefix, entropy: Uint8Array): string {
   return body + checksum(body);
 }
 
-/** Store only the {@link hashCredential} of the result. */
+/** Makes a new secret. Never store it, only its {@link hashCredential}. */
 export function newCredential(prefix: CredentialPrefix): string {
   // More than the 20.1 bytes that are needed, so that the bias of the modulo 62^27 is below 2^-95.
   return credential(prefix, randomBytes(32));
@@ -95,7 +95,7 @@ export function deriveReadToken(idempotencyKey: string, nonce: string): string {
   );
 }
 
-/** False for a mistyped or incomplete credential. Always true without mfk_ or mft_: chosen keys have no checksum. */
+/** False if an mfk_ or mft_ credential has a typing error. True for other texts, which have no checksum. */
 export function hasValidChecksum(value: string): boolean {
   if (!/^mf[kt]_/.test(value)) return true;
   if (!/^mf[kt]_[0-9A-Za-z]{33}$/.test(value)) return false;
@@ -103,7 +103,7 @@ export function hasValidChecksum(value: string): boolean {
   return checksum(body) === value.slice(-CHECKSUM_LETTERS);
 }
 
-/** SHA-256 in hex, the stored form. A random secret needs no slow hash. */
+/** SHA-256 in hex, which is stored instead of the credential. Random secrets need no slow hash. */
 export function hashCredential(value: string): string {
   return createHash('sha256').update(value).digest('hex');
 }

@@ -72,7 +72,7 @@ function hasTerminal(): boolean {
   }
 }
 
-/** Does not use Node's stream for regular files: it would block the event loop, and stop at the first error. */
+/** Avoids Node's stream for regular files: it would block the event loop, and stop at the first error. */
 function writeToStandardOutput(): WriteLog {
   const { stdout } = process;
   if (fstatSync(stdout.fd).isFile()) return writeToFile(stdout.fd);
@@ -155,7 +155,7 @@ function addServerCommands(program: Command, parent: number): void {
     )
     .action(async ({ like }: { like?: (typeof PROGRAMS)[number] }) => {
       const settings = like && settingsLike(like, process.env);
-      // A reload of the certificate reads the settings from process.env.
+      // Changes process.env, because a reload of the certificate reads the settings from there.
       Object.assign(process.env, settings?.env);
       if (settings?.warning) warn(settings.warning);
       const config = parseConfig(process.env, settings?.defaults ?? DEV_DEFAULTS);
@@ -188,7 +188,7 @@ function addServerCommands(program: Command, parent: number): void {
 export async function main(parent: number): Promise<void> {
   const program = createProgram(VERSION);
   program.hook('preAction', (_program, command) => {
-    // Servers report unused variables in their log.
+    // `dev` and `serve` report unused variables themselves.
     if (!['dev', 'serve'].includes(command.name())) unusedVariables(process.env).forEach(warn);
   });
   addServerCommands(program, parent);

@@ -1,7 +1,7 @@
 import { flushCompileCache } from 'node:module';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
-/** Delay of the garbage collection after the start: it blocks the thread, and tests send requests right away. */
+/** Delay of the garbage collection, so that it does not block the first requests after the start. */
 const SETTLE_MS = 2_000;
 
 /** Frees the memory that startup has used: 10 MB per thread, in 25 to 100 ms. Needs `--expose-gc`. */
@@ -13,12 +13,12 @@ export function giveBackMemoryLater(): void {
   void sleep(SETTLE_MS, undefined, { ref: false }).then(collect);
 }
 
-/** Maximum of V8's young generation in a worker, MiB. The default is far larger, but most objects die early. */
+/** Maximum of V8's young generation in a worker, MiB. Most objects die early: a larger one is of no use. */
 export const YOUNG_HEAP_MB = 12;
 
 // Memory of large mails is freed explicitly: V8 lets 64 MB of unreachable buffers accumulate in each thread.
 
-/** Buffers of at least this size are freed explicitly. They never share memory with other data. */
+/** Minimum size of a buffer that is freed explicitly. Smaller ones may be parts of Node's shared pool. */
 export const LARGE_BYTES = 256 * 1024;
 
 export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
@@ -42,10 +42,10 @@ export function freeRead({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);
 }
 
-/** Number of bytes per turn of the event loop. Copying them takes a third of a millisecond. */
+/** Bytes that are copied in one turn of the event loop, which takes a third of a millisecond. */
 const COPIED_PER_TURN = 1024 * 1024;
 
-/** Returns a copy, not resizable and so twice as fast to read; an empty array as soon as `isNeeded` returns false. */
+/** Returns a copy of fixed size, which is twice as fast to read; [] as soon as `isNeeded` returns false. */
 export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
   const copy = new Uint8Array(bytes.length);
   for (let at = 0; at < copy.length; at += COPIED_PER_TURN) {

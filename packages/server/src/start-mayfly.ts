@@ -8,8 +8,8 @@ import { Parsing } from './reading/parsing.ts';
 
 export interface StartOptions {
   /**
-   * Settings by the names of their environment variables (docs/configuration.md), in addition to the defaults
-   * of `mayfly dev`: `{ MAYFLY_DIALECT: 'mailpit', MAYFLY_SMTP_PORT: '1025' }`. The environment is not read.
+   * Settings by the names of their environment variables (docs/configuration.md), for example
+   * `{ MAYFLY_DIALECT: 'mailpit', MAYFLY_SMTP_PORT: '1025' }`. The environment itself is not read.
    */
   settings?: Readonly<Record<string, string>>;
 }
@@ -25,7 +25,7 @@ export interface RunningMayfly {
   stop(): Promise<void>;
 }
 
-/** Free ports and no terminal output; imitated APIs only if requested. */
+/** Any free ports (0) and no terminal output. The API of Mailpit is off, unlike in `mayfly dev`. */
 const DEFAULTS = {
   ...DEV_DEFAULTS,
   MAYFLY_HTTP_PORT: '0',

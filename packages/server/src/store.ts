@@ -60,7 +60,7 @@ const operations = {
  * - `storage_damaged`: only the operator can repair it; a write may have taken effect
  */
 export interface Store extends Calls<typeof operations> {
-  /** Counts writes; with `inboxes`, only those that may change inboxes. @returns null if other processes write too */
+  /** Number of writes so far; with `inboxes`, only of those that may change inboxes. Null with PostgreSQL. */
   generation(of?: 'inboxes'): number | null;
   /** Writes of this process that the embedded database has not completed; 0 with PostgreSQL. */
   pendingWrites(): number;
@@ -81,12 +81,12 @@ export function operationAt(path: string): Operation<never, unknown> {
   return operation;
 }
 
-/** Resolves when the parsed content of these mails is stored, or the mails are deleted. */
+/** Parses the mails with these ids. Resolves when their content is stored, or they are deleted. */
 export type ReadSources = (sources: readonly number[]) => Promise<void>;
 
 const noReader: ReadSources = () => Promise.reject(new Error('This process reads no mail.'));
 
-/** @param read called by operations that need parsed content @param onDamage called once for each kind of damage */
+/** @param read parses mails that an operation needs @param onDamage called once for each kind of damage */
 export function storeOf(
   invoke: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
   own: Pick<Store, 'close' | 'generation' | 'pendingWrites'>,
@@ -155,7 +155,7 @@ function createQueue() {
   };
 }
 
-/** Caches reads until the next write or {@link CACHE_TTL_MS}; if other processes write too, shares only concurrent ones. */
+/** Caches reads until a write, up to {@link CACHE_TTL_MS}. On PostgreSQL, only shares concurrent reads. */
 export function createSharing(
   store: Pick<Store, 'generation'>,
   clock: Pick<Clock, 'monotonic'>,
