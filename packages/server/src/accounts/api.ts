@@ -110,7 +110,7 @@ export function keyRoutes(app: App, context: RouteContext): void {
   });
 }
 
-/** Parses a future time. @throws AppError `invalid_request`, also for a leap second, which `Date` does not know */
+/** Parses a future time. @throws AppError `invalid_request`, even for a leap second, unknown to `Date` */
 function futureTime(text: string, now: number): number {
   const time = Date.parse(text);
   if (time > now && time <= END_OF_TIME) return time;

@@ -6,7 +6,7 @@ import { LOCAL_PLAN } from './plans.ts';
 import type { KeyRecord } from './sql.ts';
 
 export const MAX_KEYS_PER_ACCOUNT = 1000;
-/** Number of letters of the secret that key lists show: too few to guess the key. */
+/** Number of letters of the secret that key lists show. The others keep the key secret. */
 const SHOWN_SECRET_LETTERS = 4;
 const MADE_KEY = /^mfk_/;
 
@@ -28,9 +28,9 @@ export async function addKey(store: Pick<Store['keys'], 'create'>, wanted: Wante
   return made;
 }
 
-/** Limit for all clients together: a flood of accounts must not fill the storage. */
+/** Limit for all clients together, so that a flood of new accounts cannot fill the storage. */
 export const SIGN_UPS_PER_MINUTE = 10;
-/** Limit of one client address: enough for a person who mistypes a name and retries. */
+/** Limit of one client address. It leaves a person some retries after mistyping a name. */
 export const SIGN_UPS_PER_ADDRESS = 5;
 const OF_ALL = { burst: SIGN_UPS_PER_MINUTE, requestsPerSecond: SIGN_UPS_PER_MINUTE / 60 };
 const OF_ADDRESS = { burst: SIGN_UPS_PER_ADDRESS, requestsPerSecond: SIGN_UPS_PER_ADDRESS / 600 };

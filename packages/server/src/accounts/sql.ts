@@ -156,7 +156,7 @@ async function addKey(tx: Tx, key: HashedKey): Promise<void> {
 }
 
 export const keys = {
-  /** Finds a key and its account by {@link hashCredential}. @returns undefined if it is revoked or expired */
+  /** Finds a key by its hash, with its account. @returns undefined if the key is revoked or expired */
   findByHash: read(async (db, hash: string, now: number) => {
     const row = await db.first<KeyRecord & { accountName: string; plan: string; accountCreatedAt: number }>(
       sql`select k.id, k.account_id as "accountId", k.name, k.scope, k.prefix, k.created_at as "createdAt",
@@ -191,7 +191,7 @@ export const keys = {
 
   /** Adds a key, unless its hash exists or was revoked. @throws AppError `limit_reached` at `maxKeys` */
   create: write(
-    // Lets a starting server add the key of MAYFLY_API_KEY even if the disk is full.
+    // A server that starts on a full disk must be able to add the key of MAYFLY_API_KEY.
     { mayUseReserve: true },
     async (tx, key: HashedKey, maxKeys?: number): Promise<void> => {
       await requireAccount(tx, key.accountId);
@@ -231,7 +231,7 @@ export const keys = {
   used: write(
     { mayUseReserve: true, keepsInboxes: true },
     async (tx, uses: { keyId: string; at: number }[]): Promise<void> => {
-      // Update in one order, to prevent deadlocks.
+      // All transactions update keys in the same order, to prevent deadlocks.
       for (const { keyId, at } of uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1)))
         await tx.run(
           sql`update keys set last_used_at = ${at}

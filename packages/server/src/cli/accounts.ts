@@ -89,7 +89,7 @@ async function showAccount({ store, plans, now }: Context, named: string, option
   const account = await findAccount(store, named);
   const month = monthOf(now);
   const { days, taken, passed } = await store.usage.read(account.id, month, `${month}-01`);
-  // Count only answered requests: `taken` also includes requests that a running server has only reserved.
+  // `taken` also includes requests that a running server has reserved but not answered yet.
   const answered = days.reduce((sum, { requests }) => sum + requests, 0);
   const thresholds = USAGE_THRESHOLDS.map((percent) => ({ percent, reachedAt: time(passed[percent]) }));
   const keys = await store.keys.list(account.id);

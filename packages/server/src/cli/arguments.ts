@@ -25,7 +25,7 @@ export interface Context extends Pick<Edge, 'readLine'> {
   now: number;
 }
 
-/** Makes the action of a command: opens the store, calls `work` and prints its result. */
+/** Converts `work` to the action of a command, which opens the store, calls `work` and prints its result. */
 export type Run = <Arguments extends unknown[]>(
   work: (context: Context, ...given: Arguments) => Promise<string>,
 ) => (...given: Arguments) => Promise<void>;
@@ -41,14 +41,14 @@ export interface OfAccount {
   account?: string;
 }
 
-/** Invalid arguments, found before any change. */
+/** Thrown for invalid arguments of a command, before it has changed anything. */
 export class ArgumentError extends Error {
   override readonly name = 'ArgumentError';
 }
 
 /** Also rejects a name in the form of an account id, because commands accept names and ids. */
 export async function readName(text: string): Promise<string> {
-  // Imported dynamically: these are 400 modules, and the server, which loads this file too, does not need them.
+  // Imported dynamically, because the server loads this file too and does not need these 400 modules.
   const [{ CreateKey }, { Value }] = await Promise.all([
     import('@mayfly/client/contract'),
     import('typebox/value'),

@@ -15,9 +15,9 @@ import { plain } from './text.ts';
 /** Time limit of one connection with all its commands, and of one HTTP request. Real senders wait longer. */
 const CONNECTION_MS = 10_000;
 const DNS = { timeout: 2_000, tries: 2 };
-/** A certificate that expires sooner causes a warning: ACME clients renew 30 days before the expiry. */
+/** Fewer days cause a warning: ACME clients renew 30 days before the expiry, so the renewal has failed. */
 const MIN_VALID_DAYS = 14;
-/** If clocks differ by minutes, receivers of webhooks reject the signatures as too old (commonly after five). */
+/** A larger difference causes a warning: receivers often reject webhooks whose signature is 5 minutes old. */
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
 type Finding = { result: 'ok' | 'warning' | 'problem'; text: string; advice?: string };

@@ -27,7 +27,7 @@ const isAscii = (text: string): boolean => /^[\x20-\x7e\n\t]*$/.test(text);
 export function encodeHeader(text: string): string {
   const line = text.replaceAll(/[\r\n]+/g, ' ');
   if (isAscii(line)) return line;
-  // RFC 2047 limits lines to 76 characters: enough for "Subject: " and base64 of nine characters of four bytes.
+  // Lines may have 76 characters (RFC 2047): "Subject: " and nine characters of four bytes in base64 fit.
   const words = line.match(/.{1,9}/gsu) ?? [];
   return words.map((one) => `=?utf-8?B?${Buffer.from(one).toString('base64')}?=`).join('\r\n ');
 }
@@ -177,7 +177,7 @@ function explain(error: unknown, where: string): unknown {
 
 type MailOptions = Omit<OutgoingMessage, 'to'> & { server?: string };
 
-/** @param readConfig not imported, because that would slow down `sendmail`, which loads this file too */
+/** @param readConfig a parameter, because an import would slow down `sendmail`, which loads this file too */
 export function addMailCommand(
   program: Command,
   edge: Pick<Edge, 'print' | 'now'>,

@@ -16,8 +16,8 @@ import {
   SmtpRejection,
 } from './mail.ts';
 
-// `mayfly sendmail`: sendmail(8) for programs without SMTP, such as PHP's mail(). A separate bundle, because
-// loading the rest of the program takes longer than sending a mail.
+// `mayfly sendmail`: sendmail(8) for programs without SMTP, such as PHP's mail(). Built as a separate
+// bundle, because loading the rest of the program takes longer than sending a mail.
 
 /** Exit codes of sysexits(3). */
 const EXIT = { ok: 0, usage: 64, noUser: 67, unavailable: 69, tempFail: 75 };
@@ -51,7 +51,7 @@ function readArguments(args: string[]) {
       recipients: positionals,
     };
   } catch (error) {
-    // Node.js adds sentences about "--", which do not help here.
+    // Only the first sentence: Node.js adds advice about "--" that does not apply to sendmail.
     const [reason] = messageOf(error).split(/\. |\.$/);
     throw new ArgumentError(`${reason}. Use -t, -i, -f ADDRESS, -F NAME, --server HOST:PORT and recipients.`);
   }
@@ -65,7 +65,7 @@ const addressesIn = (list: string): string[] =>
 
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
 
-/** Finds the envelope, adds missing header fields; with -t, removes Bcc. @param user the user of this machine who sends */
+/** Builds envelope and mail: adds missing fields; -t removes Bcc. @param user who sends the mail */
 function prepare(input: Buffer, options: Options, user: string, now: number): Envelope {
   let text = input.toString('latin1').replace(/^From [^\n]*\n/, '');
   if (options.endsAtDot) text = text.replace(/(^|\n)\.\r?(?:\n[\s\S]*)?$/, '$1');
@@ -95,7 +95,7 @@ function prepare(input: Buffer, options: Options, user: string, now: number): En
   return { mail, from, to: [...new Set(to)] };
 }
 
-/** Returns the configured server, otherwise those of `mayfly dev` and of `mayfly dev --like mailpit`. */
+/** Returns the named server, otherwise the default ones of `mayfly dev` and `mayfly dev --like mailpit`. */
 function serversOf({ server }: Options, env: Edge['env']): HostPort[] {
   const named = server ?? env.MP_SENDMAIL_SMTP_ADDR ?? env.MH_SENDMAIL_SMTP_ADDR;
   if (named !== undefined) return [readServer(named)];
@@ -104,7 +104,7 @@ function serversOf({ server }: Options, env: Edge['env']): HostPort[] {
   return ports.map((port) => ({ host, port }));
 }
 
-/** Every server accepts this many recipients of a mail (RFC 5321 section 4.5.3.1.8). */
+/** Every server must accept this many recipients of a mail (RFC 5321 section 4.5.3.1.8). */
 const RECIPIENTS_AT_ONCE = 100;
 
 /** Sends to the first server that accepts a connection. @returns the rejected recipients */

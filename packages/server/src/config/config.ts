@@ -25,13 +25,13 @@ const CLIENT_NAMES = new Set(['MAYFLY_URL', 'MAYFLY_TOKEN', 'MAYFLY_INBOX_ID', '
 // https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
 const INJECTED_NAME =
   /^MAYFLY_(?:[A-Z0-9_]+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
-/** The value that Kubernetes gives a variable `NAME_PORT`. */
+/** Form of the value that Kubernetes gives a variable `NAME_PORT`, such as `tcp://10.0.0.1:80`. */
 const INJECTED_URL = /^(?:tcp|udp|sctp):\/\/\S+:\d+$/;
 
 const isInjectedUrl = (name: string, value: string | undefined): boolean =>
   name.endsWith('_PORT') && INJECTED_URL.test(value ?? '');
 
-/** True for `MAYFLY_HTTP_PORT` if Kubernetes set it for a Service `mayfly-http`. Such a value is ignored. */
+/** True if Kubernetes set the variable, such as MAYFLY_HTTP_PORT for a Service `mayfly-http`. */
 const isFromKubernetes = (name: string, env: Environment): boolean =>
   isInjectedUrl(name, env[name]) && env[name.replace(/PORT$/, 'SERVICE_HOST')] !== undefined;
 
@@ -41,7 +41,7 @@ const givenText = (name: string, env: Environment): string | undefined =>
 export const isGiven = (name: string, env: Environment): boolean =>
   givenText(name, env) !== undefined || env[name + FILE_SUFFIX] !== undefined;
 
-/** @param given the name of a variable without its prefix */
+/** @param given the name of a variable without `MAYFLY_` */
 export function nearestSetting(given: string): string | undefined {
   const known = nearest(
     given,
@@ -58,7 +58,7 @@ function suggestion(name: string): string {
     : ` Did you mean ${known}${isFile ? FILE_SUFFIX : ''}?`;
 }
 
-/** Warnings about variables with our prefix that are unknown, or that are ignored because Kubernetes set them. */
+/** Warnings about `MAYFLY_` variables that are unknown, or that are ignored because Kubernetes set them. */
 export function unusedVariables(env: Environment): string[] {
   const warnings: string[] = [];
   for (const name of Object.keys(env)) {
@@ -91,7 +91,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads a variable, or the file that `NAME_FILE` names. @returns undefined if invalid; `problems` has the reason */
+/** Reads a variable, or the file in `NAME_FILE`. @returns undefined if invalid; adds why to `problems` */
 function readSetting<K extends Key>(key: K, env: Environment, problems: string[], fallback = '') {
   const name = variableOf(key);
   const setting: Setting = SETTINGS[key];
@@ -159,7 +159,7 @@ export function readCertificate(env: Environment) {
   return certificateOf({ smtpTlsCert, smtpTlsKey });
 }
 
-/** @param defaults by variable name; they replace those of {@link SETTINGS} @throws ConfigError with every problem */
+/** @param defaults by variable name, instead of those in SETTINGS @throws ConfigError with every problem */
 export function parseConfig(env: Environment, defaults: Readonly<Record<string, string>> = {}): Config {
   const problems: string[] = [];
   const fallbackOf = (key: Key) => defaults[variableOf(key)] ?? (SETTINGS[key] as Setting).fallback;

@@ -29,7 +29,7 @@ const folderOf = (path: string): string | undefined => (path.includes('://') ? u
 
 const isOn = (text: string): boolean => /^(?:1|true|yes|on)$/i.test(text);
 
-/** Ignored without a warning: Mayfly always behaves as these variables request, or lacks what they configure. */
+/** Ignored without a warning: Mayfly does what they request anyway, or lacks what they configure. */
 const FULFILLED = [
   'MP_SMTP_AUTH_ACCEPT_ANY',
   'MP_SMTP_AUTH_ALLOW_INSECURE',
@@ -44,7 +44,7 @@ const FULFILLED = [
   'MH_HOSTNAME',
 ];
 
-/** Uses the first password of `user:password …` as the API key, if it has the form of one. */
+/** Uses the first password of a list `user:password …` as the API key, if its form is that of an API key. */
 const password: Translate = (text) => {
   const [, key = ''] = /^[^:\s]+:(\S+)/.exec(text) ?? [];
   return chosenKey(key) === undefined ? undefined : { ...CLOSED, MAYFLY_API_KEY: key };

@@ -6,9 +6,9 @@ import { type HostPort, splitPort } from '../text/host-port.ts';
 import { quoted } from '../text/nearest.ts';
 import { type Cidr, parseCidrs } from '../text/networks.ts';
 
-/** A setting. Used for parsing, `mayfly config`, error messages and docs/configuration.md. */
+/** Describes a setting for the parser, `mayfly config`, error messages and docs/configuration.md. */
 export interface Setting<T = unknown> {
-  /** Default value, as text; if absent, the setting has no default. For `mayfly dev` see {@link DEV_DEFAULTS}. */
+  /** Default value as text, empty if absent. `mayfly dev` has other defaults: {@link DEV_DEFAULTS}. */
   fallback?: string;
   /** The allowed values with their unit; completes the sentence "Use …". */
   allowed: string;
@@ -118,7 +118,7 @@ function baseUrl(text: string): string | undefined {
   return url.href.replace(/\/+$/, '');
 }
 
-/** The serialization of an origin, as browsers send it (HTML standard, "origin"). */
+/** Checks that `text` is an origin in the form that browsers send (HTML standard, "origin"). @throws Error */
 function origin(text: string): string {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):\/\/[^/?#@*\s]+$/.exec(text) ?? [];
   const parsed = URL.parse(text);
@@ -134,11 +134,11 @@ function corsOrigins(text: string): string[] | undefined {
   return listOf(origin)(text);
 }
 
-/** @param kind end of the label of the PEM block (RFC 7468): `PRIVATE KEY` also accepts `RSA PRIVATE KEY` */
+/** @param kind end of the label of a PEM block (RFC 7468): `PRIVATE KEY` also accepts `RSA PRIVATE KEY` */
 const pem = (kind: string) =>
   requiring((text) => text.includes('-----BEGIN ') && text.includes(`${kind}-----`));
 
-/** An API key chosen by the operator; a key with our prefix must have a valid checksum. */
+/** An API key that the operator chose. If it begins with `mfk_`, its checksum must be right. */
 export const chosenKey = requiring(
   (text) =>
     /^[A-Za-z0-9_-]+$/.test(text) &&

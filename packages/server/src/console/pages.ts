@@ -4,11 +4,11 @@ import type { FastifyInstance } from 'fastify';
 import { codeOf } from '../errors.ts';
 import { prepareStatic, type StaticResponse, sendStatic } from '../http/response/static.ts';
 
-/** The built web package, which is served below /console; its pages call the API like any other client. */
+/** The built web package, which is served below /console. Its page calls the API like any other client. */
 const DIST = new URL('../../../web/dist/', import.meta.url);
 const ASSET = /^[\w-]+(?:\.[\w-]+)*$/;
 const ASSET_HEADERS = {
-  // The names of assets contain a hash of their content.
+  // Cached forever, because the name of an asset contains a hash of its content.
   'cache-control': 'public, max-age=31536000, immutable',
   'cross-origin-resource-policy': 'same-origin',
 };
@@ -26,7 +26,7 @@ const pageHeaders = (html: string) => ({
     `style-src 'sha256-${createHash('sha256').update(styleOf(html)).digest('base64')}'`,
     "img-src 'self' data:",
     "connect-src 'self'",
-    // PDF attachments are shown by blob URLs.
+    // The console shows PDF attachments by blob URLs.
     "frame-src 'self' blob:",
     "form-action 'self'",
     "base-uri 'none'",

@@ -11,7 +11,7 @@ import type { SessionRecord } from './sql.ts';
 
 const SESSION = '/console/session';
 
-/** Adds sign-in and sign-out of the console. Not in the API description: programs send credentials instead. */
+/** Adds sign-in and sign-out of the console. Not in the OpenAPI document: other clients have no sessions. */
 export function sessionRoutes(app: App, { options, deps, held }: RouteContext): void {
   const { store, clock, signInCodes } = deps;
 

@@ -9,7 +9,7 @@ export const SESSION_MAX_MS = 7 * DAY_MS;
 /** A browser that is signed in to the console. It has the rights of its credential while the credential is valid. */
 export interface SessionRecord {
   hash: string;
-  /** Hash of the API key or read token that created it. */
+  /** Hash of the API key or read token with which the browser signed in. */
   credentialHash: string;
   kind: 'key' | 'token';
   createdAt: number;

@@ -14,7 +14,7 @@ const firstKeyText = (key: string): string =>
            It is shown only now, because only its hash is stored. To create another: npx mayfly key create
 `;
 
-/** A key from MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept in logs. */
+/** Does not print a key from MAYFLY_API_KEY: the operator knows it, and logs often keep the output. */
 function printedKey({ firstStart }: RunningApp, config: Config): string | null {
   if (hasDevKey(config)) return 'dev';
   return config.apiKey === null ? firstStart.key : null;
@@ -32,7 +32,7 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
-/** Adds a sign-in code only on loopback or if the API needs no key: others may read the output, such as CI logs. */
+/** Adds a sign-in code, unless other machines could use it: others may read the output in a log. */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
   const isOwn = LOOPBACK.test(config.httpHost) || config.devKey === 'open';
   if (!isOwn || config.publicUrl !== null) return consoleUrl;
@@ -75,7 +75,7 @@ function commands(running: RunningApp, config: Config): string[] {
   return lines;
 }
 
-/** Lines by which programs detect that the imitated server is ready. */
+/** Lines of the imitated server's output, by which other programs detect that it is ready. */
 function readyLines({ http }: RunningApp, { devKey, dialect }: Config): string[] {
   if (devKey !== 'open' || !http) return [];
   if (dialect !== 'mailhog') return [`[http] accessible via ${http.url}/`, ''];
@@ -92,7 +92,7 @@ const startedText = (running: RunningApp, config: Config): string =>
     ...readyLines(running, config),
   ].join('\n');
 
-/** Prints a line for each mail of the first account, if its key is known. @returns a function that stops it */
+/** Prints a line for each mail of the first account, if its key is known. @returns a function to stop it */
 function showMails(running: RunningApp, config: Config, print: Print, warn: Print): () => void {
   const { http } = running;
   const key = printedKey(running, config) ?? config.apiKey;
@@ -114,7 +114,7 @@ export function createDevAnnouncer(config: Config, print: Print, warn: Print, is
   return {
     warning: warn,
     firstKey: (key) => {
-      // Where the development key is valid, the generated key is not needed. "mayfly key create" creates others.
+      // With a development key, the generated key is not needed. "mayfly key create" creates others.
       if (!hasDevKey(config)) print(firstKeyText(key));
     },
     started(running) {

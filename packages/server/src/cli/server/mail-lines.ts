@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import type { api, Mayfly } from '@mayfly/client';
 import type { Clock } from '../../clock.ts';
 
-/** Refused mail is polled, because the event stream does not contain it. */
+/** Interval of the query for refused mail, which the event stream does not contain. */
 const REFUSALS_EVERY_MS = 2_000;
 const MAX_SUBJECT = 80;
 const MAX_ADDRESSES = 1_000;
@@ -14,7 +14,7 @@ export interface MailLinesDeps {
   print(line: string): void;
 }
 
-/** Removes control and bidirectional characters, because mail is untrusted input. */
+/** Replaces control and direction characters, because untrusted mail could control the terminal. */
 const plain = (text: string) => text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 
 const timeOf = (at: string) => styleText('dim', new Date(at).toTimeString().slice(0, 8));
@@ -38,7 +38,7 @@ async function printReceived({ mayfly, clock, signal, print }: MailLinesDeps): P
   const addresses = new Map<string, string>();
   for await (const { inboxId, message } of mayfly.stream({ since: new Date(clock.now()), signal })) {
     if (addresses.size >= MAX_ADDRESSES) addresses.clear();
-    // An inbox that was deleted meanwhile has no address.
+    // For an inbox that was deleted meanwhile, print its id instead of the address.
     const address =
       addresses.get(inboxId) ??
       (await mayfly.getInbox(inboxId, { signal }).then(

@@ -25,7 +25,7 @@ export function createServeAnnouncer(config: Config, log: Logger): Announcer {
     firstKey(key) {
       const path = join(config.dataDir, 'first-api-key');
       try {
-        // An existing file may belong to an older database, or have other permissions.
+        // Delete an existing file: it may have other permissions, or the key of an older database.
         rmSync(path, { force: true });
         writeFileSync(path, `${key}\n`, { mode: 0o600, flag: 'wx', flush: true });
         lifecycle.info(

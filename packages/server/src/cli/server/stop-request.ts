@@ -4,7 +4,7 @@ const PARENT_CHECK_MS = 250;
 /** Ctrl+C in `npm start` sends SIGINT twice, from the terminal and from npm. A later signal is a second Ctrl+C. */
 const SAME_SIGNAL_MS = 1_000;
 
-/** SIGHUP reaches npm too. If npm ends within this time afterwards, SIGHUP was the cause, and the server continues. */
+/** npm also gets SIGHUP. If npm ends this soon after it, SIGHUP was the cause, and the server continues. */
 const SAME_HANGUP_MS = 2_000;
 
 const STOP_SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
@@ -53,7 +53,7 @@ export function watchForStop(sources: StopSources) {
       const wasGone = isGone();
       await clock.sleep(PARENT_CHECK_MS, watching.signal);
       if (!wasGone) continue;
-      // Under nohup, SIGHUP ends npm, but it must not stop the server.
+      // Under nohup, a SIGHUP that ends npm must not stop the server.
       if (clock.monotonic() - hungUpAt >= SAME_HANGUP_MS) request('parent exited');
       return;
     }
@@ -67,7 +67,7 @@ const RUNS_MAYFLY = /^\s*(?:exec\s+|cross-env\s+|\w+=\S*\s+)*['"]?(?:\S*\/)?mayf
 /** Matches `mayfly dev & …`, but not `&&`, `2>&1` and `&>`. */
 const RUNS_IN_BACKGROUND = /(?<![&>])&(?![&>])/;
 
-/** True if npm runs `mayfly` in the foreground. Mayfly then ends with npm: a shell may not forward npm's SIGTERM. */
+/** True if npm waits for `mayfly`. Then Mayfly stops when npm ends: a shell may not forward npm's SIGTERM. */
 export function isForegroundScript(env: Record<string, string | undefined>): boolean {
   const { npm_lifecycle_script: script = '' } = env;
   return RUNS_MAYFLY.test(script) && !RUNS_IN_BACKGROUND.test(script);
