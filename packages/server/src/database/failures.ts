@@ -14,7 +14,7 @@ export const unavailable = (state: string, cause?: unknown): AppError =>
 export const DAMAGED_PAGE =
   'A page of the database is damaged. What needs that page cannot be read or changed; all else works.';
 
-/** For damage that only the operator can repair. A write may or may not have taken effect. @param what a full sentence */
+/** For damage that only the operator can repair. Writes may have taken effect. @param what a sentence */
 export const damaged = (what: string, cause?: unknown): AppError =>
   new AppError(
     'storage_damaged',

@@ -5,7 +5,7 @@ import { type Engine, sql, type Tx } from './sql.ts';
 /** A change of the tables since schema 1. Released migrations are never changed. */
 export interface Migration {
   schema: number;
-  /** The lowest schema version of servers that can use the changed tables. They keep running during the upgrade. */
+  /** Lowest schema version of servers that can use the changed tables, and so may run during the upgrade. */
   usableFrom: number;
   up(tx: Tx): Promise<void>;
 }
@@ -14,7 +14,7 @@ export const MIGRATIONS: Migration[] = [];
 
 export const VERSIONS_TABLE = 'schema_versions';
 
-/** Short, because all later statements on a table wait while a migration waits for the table's lock. */
+/** Short: while a migration waits for the lock of a table, all later statements on that table wait too. */
 const LOCK_TIMEOUT_MS = 2_000;
 /** Key of the advisory lock for servers that start at the same time. Must be the same in all versions. */
 const LOCK_KEY = 6_292_392;

@@ -22,7 +22,7 @@ const INBOX_KEY = perEngine({ sqlite: 'references inboxes (seq)', postgres: '' }
 /** Tables that SQLite stores in the order of their key, without a separate index. */
 const KEYED = perEngine({ sqlite: 'without rowid', postgres: '' });
 
-/** `expires_at` of a deleted inbox, earlier than any time: no query finds the inbox, and its rows are deleted first. */
+/** `expires_at` of a deleted inbox. As it is before any time, no query finds the inbox. */
 export const DELETED = 0;
 
 /** `ends_at` of rows without an expiry. */
@@ -57,7 +57,7 @@ const ACCOUNTS = [
     used_at ${INT} not null
   )`,
   sql`create index sessions_by_use on sessions (used_at)`,
-  // Requests of an account per month (such as 2026-11, in UTC) that all nodes together have leased.
+  // Requests of an account in a month (UTC, such as 2026-11). Each node leases some before it answers them.
   sql`create table usage_months (
     account_id ${ID} not null,
     month ${ID} not null,
@@ -157,7 +157,7 @@ const INBOXES = [
   sql`create index refusals_of_address on refusals (address, at)`,
   sql`create index refusals_by_time on refusals (at)`,
   sql`create index refusals_of_domain on refusals (domain, at)`,
-  // To explain a failed wait, the addresses of these refusals are compared with the address of its inbox.
+  // The explanation of a failed wait compares the addresses of these refusals with that of the inbox.
   sql`create index refusals_without_inbox on refusals (at, address) where had_no_inbox = 1`,
 ];
 
@@ -205,14 +205,14 @@ const MESSAGES = [
     account_seq ${INT} primary key,
     last ${INT} not null -- the largest account_order so far
   )`,
-  // One row per mail, for all its inboxes. Small columns first: SQLite reads a row up to the last selected column.
+  // One row per mail, for all its inboxes. Large columns last: SQLite reads rows up to the last selected one.
   sql`create table sources (
     seq ${NEW_NUMBER},
     size ${INT} not null, -- bytes of the whole raw source
     envelope text not null, -- JSON text of a MailEnvelope and the trail until the end of the data
     raw ${BYTES} not null -- piece 0; nearly every mail has no other
   )`,
-  // The parsed content of each source. It is written after the mail, before any response that contains it.
+  // The parsed content of each source. It is stored after the source, but before a response contains it.
   sql`create table readings (
     source_seq ${INT} primary key,
     size ${INT} not null, -- as in sources
@@ -283,7 +283,7 @@ const WEBHOOKS = [
   sql`create index webhooks_of_inbox on webhooks (account_id, inbox_id)`,
   sql`create index webhooks_by_end on webhooks (ends_at)`,
   sql`create index webhooks_due on webhooks (prompt, next_at) where next_at is not null`,
-  // Webhooks with unclaimed deliveries. Storing mail adds rows here instead of updating webhooks, which claims lock.
+  // Webhooks with new deliveries. Mail adds rows here, because its webhooks may be locked for their attempts.
   sql`create table wakes (
     seq ${ROW_NUMBER},
     webhook_id ${ID} not null
@@ -347,7 +347,7 @@ const REPORTS = [
 const VACUUM = 'autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000';
 
 const STORAGE = [
-  // Every message updates rows of these tables. Free space on each page holds the new row versions.
+  // Every message updates rows of these tables. Their pages keep free space for the new versions of rows.
   'alter table account_orders set (fillfactor = 50)',
   'alter table inboxes set (fillfactor = 70)',
   // Disables compression, which would take more CPU time than all other work of storing a mail.
@@ -359,7 +359,7 @@ const STORAGE = [
   ...['sources', 'readings'].map(
     (table) => `alter table ${table} set (${VACUUM.replaceAll('autovacuum', 'toast.autovacuum')})`,
   ),
-  // The threshold is a number of dead rows, not a percentage: rows live only milliseconds, so the tables are nearly empty.
+  // Vacuumed after a number of dead rows, not a percentage, because the tables have hardly any live rows.
   ...['wakes', 'unread'].map(
     (table) =>
       `alter table ${table} set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000)`,

@@ -4,7 +4,7 @@ export type Engine = 'sqlite' | 'postgres';
 
 export type Value = string | number | bigint | null | Uint8Array;
 
-/** SQL with its values. Only this module creates it, so that values never become SQL text. */
+/** SQL text and its values. Only this module creates them, so that values never become SQL text. */
 export class Sql {
   readonly strings: readonly string[];
   readonly pieces: readonly Piece[];
@@ -40,7 +40,7 @@ export function sql(strings: TemplateStringsArray, ...pieces: readonly Piece[]):
 
 export const EMPTY = sql``;
 
-/** @param separator constant SQL */
+/** @param separator SQL text, never derived from input */
 export function join(pieces: readonly Sql[], separator: string): Sql {
   if (pieces.length === 0) return EMPTY;
   return new Sql(['', ...pieces.slice(1).map(() => separator), ''], pieces);
@@ -58,7 +58,7 @@ export const databaseTime = (now: number | null): PerEngine =>
     postgres: '(extract(epoch from statement_timestamp()) * 1000)::bigint',
   });
 
-/** For `from ${eachOf(rows)} as r`. Read fields by `r.value ->> 'name'`, which PostgreSQL returns as text. */
+/** SQL for `from ${eachOf(rows)} as r`. Fields are `r.value ->> 'name'`, which PostgreSQL returns as text. */
 export const eachOf = (rows: readonly object[]): Sql =>
   sql`${perEngine({ sqlite: 'json_each', postgres: 'json_array_elements' })}(${JSON.stringify(rows)})`;
 
@@ -86,7 +86,7 @@ export function inserted(into: string, rows: readonly (readonly Value[])[], retu
   return new Sql(strings, rows.flat());
 }
 
-/** For `where id ${anyOf(ids)}`. An empty list matches nothing. */
+/** A condition for `where id ${anyOf(ids)}`. An empty list matches nothing. */
 export const anyOf = (values: readonly (string | number)[]): AnyOf => new AnyOf(values);
 
 /** Constant SQL. @param text never derived from input */
@@ -102,7 +102,7 @@ interface Known {
   constants: readonly Piece[];
 }
 
-/** Compiled queries. `single`: for SQLite, lists of one value use `=`, which is twice as fast. */
+/** Compiled queries. `single`: for SQLite, if all lists have one value, for which `=` is twice as fast. */
 const known: Readonly<Record<Engine | 'single', WeakMap<readonly string[], Known>>> = {
   sqlite: new WeakMap(),
   single: new WeakMap(),
@@ -168,7 +168,7 @@ function append(to: Compiled, { strings, pieces }: Sql, engine: Engine): void {
 function parameter(to: Compiled, piece: Value | AnyOf, kind: Engine | 'single'): string {
   to.values.push(toValue(piece, kind));
   if (kind === 'postgres') return `$${to.values.length}`;
-  // SQLite plans for the value of a limit that is only a parameter, so it would parse the query for each call.
+  // Without `+ 0`, SQLite plans for the value of the limit, and so parses the query again at each call.
   return to.text.endsWith('limit ') ? '? + 0' : '?';
 }
 
@@ -181,7 +181,7 @@ export function parseOr<T>(text: string, otherwise: T): T {
   }
 }
 
-/** A change for which requests or workers of other nodes may wait. */
+/** Tells other nodes about a change, for which their requests or workers may wait. */
 export type Hint =
   | { kind: 'message'; accountId: string; inboxId: string }
   | { kind: 'inbox'; inboxId: string }
@@ -202,10 +202,10 @@ export interface Tx extends Db {
   hint(hint: Hint): void;
 }
 
-/** SQLSTATE of statements that follow a failed one in its transaction. */
+/** SQLSTATE of a statement that failed only because an earlier one of its transaction failed. */
 const TRANSACTION_FAILED = '25P02';
 
-/** Waits for pipelined statements. @throws the error of the first that failed */
+/** Waits for all pipelined statements. @throws the error that made the others fail */
 export async function together<T extends readonly unknown[]>(
   statements: readonly [...{ [K in keyof T]: Promise<T[K]> }],
 ): Promise<T> {
@@ -241,26 +241,26 @@ export interface Traits {
   commit?: 'relaxed' | 'pipelined';
 }
 
-/** A range of `receivedAt` or `accountOrder`, excluding both ends. Both are finite: the databases have no Infinity. */
+/** A range of `receivedAt` or `accountOrder` without its two ends, which are finite: SQL has no Infinity. */
 export interface Range {
   after: number;
   before: number;
   limit: number;
 }
 
-/** A page of a list, newest first: the items before the id `before`. */
+/** A page of a list, newest first: the items older than the item with the id `before`, or the newest ones. */
 export interface Page {
   limit: number;
   before: string | null;
 }
 
-/** Returned if the mails `unread` must be parsed first. Then the call is repeated for a range up to `before`. */
+/** Result if mails are not parsed yet: their ids, and the end of the range with which to repeat the call. */
 export interface Unread {
   readonly unread: readonly number[];
   readonly before: number;
 }
 
-/** @param rows a page; `size` is null for unparsed mails @param placeOf the position of a row in its range */
+/** @param rows a page; `size` is null for unparsed mails @param placeOf position of a row in its range */
 export function unreadOf<Row extends { source: number; size: number | null }>(
   rows: readonly Row[],
   placeOf: (row: Row) => number = () => 0,
@@ -275,10 +275,10 @@ const isUnread = (result: unknown): result is Unread =>
 const isRange = (arg: unknown): boolean =>
   typeof arg === 'object' && arg !== null && 'after' in arg && 'limit' in arg;
 
-/** Prevents an endless loop. A third call is needed only if messages of the page are deleted after the first call. */
+/** Prevents an endless loop. Two calls are enough unless messages of the page are deleted meanwhile. */
 const MAX_ROUNDS = 1_000;
 
-/** Repeats an operation until the mails that it needs are parsed. @param read parses mails; ignores deleted ones */
+/** Repeats an operation until its mails are parsed. @param read parses mails, and ignores deleted ones */
 export async function callRead(
   call: (args: readonly unknown[]) => Promise<unknown>,
   args: readonly unknown[],
@@ -325,7 +325,7 @@ export const search = operation<Db>('search');
 export const write = operation<Tx>('write');
 export const steps = operation<Transaction>('steps');
 
-/** Operations without the parameter `on`. Go-to-definition works because the mapped type is homomorphic. */
+/** Operations without the parameter `on`. As a homomorphic mapped type, it supports go-to-definition. */
 export type Calls<Table> = {
   [Noun in keyof Table]: {
     [Name in keyof Table[Noun]]: Table[Noun][Name] extends Operation<infer Args, infer Result>

@@ -69,7 +69,6 @@ export function faultRoutes(app: App, { deps: { store, clock } }: RouteContext):
   });
 }
 
-/** @throws AppError `invalid_request` for a rule that would do nothing */
 function toRecord({ at, reply, delayMs = 0, disconnect = false, times = 1 }: FaultRule, index: number) {
   if (!reply && delayMs === 0 && !disconnect) {
     throw invalidField(

@@ -10,7 +10,7 @@ const leftOf = (rules: readonly FaultRuleRecord[]): number => rules.reduce((sum,
 
 const toRules = (text: string | null | undefined): FaultRuleRecord[] => (text ? JSON.parse(text) : []);
 
-/** Stored as JSON in the row of the inbox. Uses are counted under a lock of the row, so that none is lost. */
+/** Fault rules are JSON in the row of their inbox. A use locks the row, so that concurrent uses all count. */
 export const faults = {
   /** Replaces the rules; an empty list removes them. @returns false if the inbox is not live */
   set: write(async (tx, accountId: string, inboxId: string, rules: FaultRuleRecord[], now: number) => {

@@ -21,7 +21,7 @@ export interface ChangeSignalDeps {
   clock: Clock;
   node: string;
   onHint(hint: Hint): void;
-  /** Ids of the inboxes and accounts for whose changes held requests of this node wait. */
+  /** Ids of the inboxes and accounts that open waits and streams of this node follow. */
   waiting(): { inboxes: string[]; accounts: string[] };
   onError(error: Error): void;
 }
@@ -99,7 +99,7 @@ export class ChangeSignal {
     await listener?.end().catch(onError);
   }
 
-  /** Calls `onHint` for each id whose version differs from the previous check, and for new and deleted ids. */
+  /** Calls `onHint` for each followed id that is new, deleted, or of another version than last time. */
   async #check(client: Client): Promise<void> {
     const { onHint, waiting } = this.#deps;
     const { inboxes, accounts } = waiting();

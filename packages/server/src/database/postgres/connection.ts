@@ -8,11 +8,11 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 10_000;
 /** Longer than the statement timeout, so that PostgreSQL can report the cancelled statement first. */
 const ANSWER_TIMEOUT_MS = 12_000;
-/** Ends transactions of a process that stopped, because their locks block other nodes. */
+/** PostgreSQL ends transactions that are idle for longer: locks of a hanging process block other nodes. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
 const OLDEST_VERSION = 150_000;
 
-/** `pg` returns 64-bit integers as text; all stored ones are safe integers. */
+/** Types that `pg` returns as text. Parsed as numbers here, because all stored ones are safe integers. */
 const INT8 = 20;
 const NUMERIC = 1700;
 const PARSERS: Readonly<Record<number, (value: string) => unknown>> = { [INT8]: Number, [NUMERIC]: Number };
@@ -45,7 +45,7 @@ export function createPool(url: string, onError: (error: Error) => void, max = 1
     query_timeout: ANSWER_TIMEOUT_MS,
     onConnect: requirePrimary,
   });
-  // Without a listener, an error of an idle connection would end the process. `onError` below receives it.
+  // Without a listener, an error of an idle connection would end the process. The listener below reports it.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', onError);
@@ -53,7 +53,7 @@ export function createPool(url: string, onError: (error: Error) => void, max = 1
   return pool;
 }
 
-/** Opens a connection outside of the pool, for LISTEN and long work. @param onError gets errors while idle */
+/** Opens a connection outside of the pool, for LISTEN and long work. @param onError for errors while idle */
 export async function connectAlone(
   url: string,
   onError: (error: Error) => void,
@@ -90,9 +90,9 @@ export async function requireDurable(client: Client): Promise<void> {
   }
 }
 
-/** Prepared statements: names by SQL text. Do not use `select *`, which fails after a migration adds a column. */
+/** Names of prepared statements by SQL text. Never use `select *`, which fails after a migration. */
 const names = new Map<string, string>();
-/** Maximum number of prepared statements, more than the store has queries. Others are planned at each execution. */
+/** Limit of prepared statements, above the number of queries. Further ones are planned at each execution. */
 const MAX_NAMES = 500;
 
 function nameOf(text: string): string | undefined {
@@ -148,7 +148,7 @@ export class PostgresDb implements Tx {
   }
 }
 
-/** @param send called with the hints of a transaction after its commit */
+/** @param send called after a commit, with the transaction's hints for other nodes */
 export function postgresEngine(pool: Pool, send: (hints: readonly Hint[]) => void = () => undefined): Kit {
   return {
     db: new PostgresDb(pool),

@@ -44,7 +44,7 @@ export const isConflict = (error: unknown): boolean =>
 
 export const isLocked = (error: unknown): boolean => stateOf(error) === LOCK_NOT_AVAILABLE;
 
-/** True for an error with an SQLSTATE: PostgreSQL rolls back the transaction. EPIPE is not an SQLSTATE. */
+/** True if the error has an SQLSTATE, so PostgreSQL rolled back. EPIPE only looks like an SQLSTATE. */
 export const isOfStatement = (error: unknown): boolean =>
   /^[0-9A-Z]{5}$/.test(stateOf(error)) && !UNREACHABLE.test(stateOf(error));
 

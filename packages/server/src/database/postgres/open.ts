@@ -9,10 +9,10 @@ import { ChangeSignal, type ChangeSignalDeps } from './change-signal.ts';
 import { connectAlone, createPool, PostgresDb, postgresEngine, requireDurable } from './connection.ts';
 import { isConflict, isLocked, startFailure, toUnavailable } from './errors.ts';
 
-/** All attempts together take one to two minutes. */
+/** An attempt takes 1 to 3 s, so that a start waits up to two minutes for a locked table. */
 const MAX_ATTEMPTS = 40;
 
-/** Retries if a table is locked, for example by a backup. A single long wait would block other servers meanwhile. */
+/** Retries while a table is locked, as by a backup. One long wait for the lock would block other servers. */
 export async function upgradeTables(client: Client): Promise<void> {
   for (let attempts = 1; ; attempts++) {
     try {
@@ -43,7 +43,7 @@ export interface PostgresOptions {
   hints?: Pick<ChangeSignalDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }
 
-/** Uses a connection of its own, because an upgrade may take minutes. */
+/** Uses no connection of the pool, because their statement timeout would end a long upgrade. */
 async function prepare(url: string, onError: (error: Error) => void): Promise<void> {
   const client = await connectAlone(url, onError);
   try {

@@ -1,4 +1,4 @@
-/** Searches run on a thread, because reading the rows of a large mail blocks the event loop for too long. */
+/** Searches have their own thread, because reading rows of large mails would block the main event loop. */
 import { workerData } from 'node:worker_threads';
 import { serveThread } from '../thread.ts';
 import { createPool, postgresEngine } from './connection.ts';

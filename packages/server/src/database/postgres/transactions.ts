@@ -4,12 +4,12 @@ import { together } from '../sql.ts';
 import { isConflict, isOfStatement, toUnavailable } from './errors.ts';
 
 const MAX_ATTEMPTS = 5;
-/** Warning of a COMMIT that the synchronous standby did not confirm (PostgreSQL manual, section 26.2.8). */
+/** Code of the warning that the synchronous standby did not confirm a COMMIT (PostgreSQL manual, 26.2.8). */
 const NOT_REPLICATED = '01000';
 
 class CommitFailed extends Error {}
 
-/** @throws Error unless the commit is durable. COMMIT of a failed transaction gets the reply ROLLBACK, not an error */
+/** @throws Error unless the commit is durable. After a failed statement, COMMIT returns ROLLBACK, no error */
 async function commit(client: PoolClient): Promise<void> {
   const warnings: string[] = [];
   const onNotice = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {

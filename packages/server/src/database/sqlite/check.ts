@@ -32,7 +32,7 @@ function describeTables(database: DatabaseSync): { lines: string[]; losesRows: b
   for (const { name, rootpage } of read<{ name: string; rootpage: number }>(database, query).rows) {
     const problems = problemsOf(database, name);
     if (problems.length === 0) continue;
-    // Rows may be readable although their overflow pages are damaged, so the reported problems count as well.
+    // SQLite may read a row whose overflow pages are damaged, so problems of the table's own tree count too.
     const isInRows = problems.some((problem) => problem.startsWith(`Tree ${rootpage} `));
     const losesRows = isInRows || read(database, `select * from "${name}" not indexed`).failure !== null;
     const extent = losesRows ? 'rows are damaged.' : 'only indexes are damaged; no row is lost.';
@@ -77,7 +77,7 @@ export function check(path: string): string | null {
     const { lines, losesRows } = describeTables(database);
     const unreadable = losesRows ? findUnreadable(database).map((line) => `  ${line}`) : [];
     const named = unreadable.length === 0 ? [] : ['Cannot be read:', ...unreadable];
-    // Without a damaged table, the file itself is damaged, such as its header or its list of free pages.
+    // If no table is damaged, the file itself is, for example its header or its list of free pages.
     return [...(lines.length === 0 ? problems : lines), ...named].join('\n');
   } finally {
     database.close();

@@ -44,7 +44,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** Creates folders one by one: `mkdirSync` with `recursive` never returns where none can be created, such as in /proc. */
+/** Avoids the option `recursive`: it never returns where no folder can be created, for example in /proc. */
 function makeWithParents(folder: string, sync: (folder: string) => void): void {
   const make = () => mkdirSync(folder, { mode: PRIVATE_FOLDER });
   try {
@@ -88,7 +88,7 @@ export function requireSameFile(path: string): () => void {
   };
 }
 
-/** Creates folder and file durably. @param sync syncs the entries of a folder */
+/** Creates the folder and the files durably. @param sync writes the entries of a folder to the disk */
 export function prepareFolder(path: string, sync = syncFolder): void {
   const folder = dirname(path);
   try {
@@ -120,7 +120,7 @@ const FULL = 2;
 
 /** A write-ahead log that one huge message enlarged is truncated to this size. */
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
-/** Page cache: large enough for the upper B-tree pages of every index and the newest rows. */
+/** Page cache: enough for the upper B-tree pages of every index and for the newest rows. */
 const WRITER_CACHE_KIB = 16 * 1024;
 export function requireSqlite(version: string): void {
   const order = version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true });
@@ -160,7 +160,7 @@ export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: numbe
     if (isDurable) requireDurable(database);
     database.exec(`pragma journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
     database.exec(`pragma cache_size = -${WRITER_CACHE_KIB}`);
-    // Keeps the rollback data of savepoints in memory. On disk, it would cost one write per page.
+    // Keeps the rollback data of savepoints in memory: a file would cost one write per changed page.
     database.exec('pragma temp_store = memory');
     if (maxPages !== undefined) database.exec(`pragma max_page_count = ${Math.trunc(maxPages)}`);
     return database;

@@ -28,7 +28,7 @@ export const isBusy = (error: unknown): boolean => primaryCodeOf(error) === BUSY
 
 export const isFull = (error: unknown): boolean => primaryCodeOf(error) === FULL_DISK;
 
-/** True if the connection must not be used any more, because it is unknown what a failed sync has written. */
+/** True after an I/O error. The connection must not be used any more, as a failed sync may have lost data. */
 export const isBroken = (error: unknown): boolean => primaryCodeOf(error) === IO_ERROR;
 
 /** True if the database file was removed or replaced (see `requireSameFile`). Then all later transactions fail too. */

@@ -69,7 +69,7 @@ async function createReader(path: string) {
   const kit = readingEngine(connection);
   await runOn(operationAt('accounts.findFirst'), [], kit);
   const begin = connection.prepare('begin');
-  // Roll back, because a commit fails after a read of a damaged page.
+  // Not `commit`, which fails after a read of a damaged page.
   const rollback = connection.prepare('rollback');
   const endSnapshot = (): void => {
     if (connection.isOpen && connection.isTransaction) rollback.run();
@@ -145,7 +145,7 @@ export function startSqlite(options: SqliteOptions): { store: Store; opened: Pro
       pendingWrites -= 1;
       generations.all += 1;
       if (!keepsInboxes) generations.inboxes += 1;
-      // Reads that start after this write resolves must see it.
+      // Reads that start after this must see the write, so end the snapshot that was taken before.
       reader?.endSnapshot();
     }
   }

@@ -5,7 +5,7 @@ import { isBroken, isBusy, isFull, isRemoved, toUnavailable } from './errors.ts'
 
 /** Maximum units of work in one transaction. They take a few milliseconds, during which later calls wait. */
 const MAX_UNITS = 64;
-/** Log pages (16 MB) before a checkpoint. With SQLite's default of 4 MB, checkpoints are twice the work. */
+/** Log pages (16 MB) before a checkpoint. With SQLite's default of 4 MB, checkpoints cost twice as much. */
 const CHECKPOINT_PAGES = 4000;
 
 interface Unit {
@@ -99,7 +99,7 @@ export class Transactions {
     for (const settle of settled) settle();
   }
 
-  /** A commit with `synchronous = normal` becomes durable at the next synced commit. */
+  /** @param full false: the next commit is not synced, and becomes durable with the next commit that is */
   #sync(full: boolean): void {
     if (full === this.#syncs || !this.#isDurable) return;
     this.#database.exec(`pragma synchronous = ${full ? 'full' : 'normal'}`);
@@ -129,7 +129,7 @@ export class Transactions {
       for (const unit of units) await this.#runTogether([unit], syncs, units.length > 1);
       return;
     }
-    // The queued units would fail with the same error, after the whole timeout if the database is locked.
+    // Queued units would fail with the same error, each after the whole timeout if the database is locked.
     if (endsAll) failed.push(...Object.values(this.#queues).flatMap((queue) => queue.splice(0)));
     const reason = isBroken(error) ? outcomeUnknown(error) : (toUnavailable(error) ?? error);
     for (const { reject } of failed) reject(reason);

@@ -32,13 +32,13 @@ const DELETIONS_SHARE = 0.25;
 /** If more space is free, the exact amount is not calculated. */
 const AMPLE_BYTES = 1024 * 1024 * 1024;
 const SMALL_WRITE_BYTES = 64 * 1024;
-/** How long a truncation of the WAL waits for read transactions. Those of other processes may take hours. */
+/** How long a truncation of the WAL waits for readers. Those of another process may take hours. */
 const READERS_TIMEOUT_MS = 100;
 
 /** Upper bound of the parsed content of a mail; see MAX_STORED_BYTES in mail/stored-content.ts. */
 const MAX_INDEX_BYTES = 2 * 1024 * 1024;
 
-/** Space that unparsed mails need when they are parsed. It is kept free, so that they stay readable. */
+/** Bytes that unparsed mails need when they are parsed. Kept free, so that these mails stay readable. */
 const UNREAD_BYTES = `select coalesce(sum(min(s.size, ${MAX_INDEX_BYTES})), 0) as bytes
   from unread u join sources s on s.seq = u.source_seq`;
 
@@ -54,7 +54,7 @@ function bytesAdded({ path, args: [items, ...others] }: Call): number {
 function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
   const numberOf = (query: string): number => Number(Object.values(database.prepare(query).get() ?? {})[0]);
   const pageBytes = numberOf('pragma page_size');
-  /** Free bytes of the disk at the last failed truncation of the WAL. It is tried again only when more are free. */
+  /** Free bytes at the last failed truncation of the WAL. The next one waits until more bytes are free. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
   let admitted = 0;
 
@@ -99,7 +99,7 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
 
   return {
     emptyLog,
-    /** Call it between transactions. @returns a function to run after the call @throws AppError if space is missing */
+    /** Reserves space for a call. @returns a function that ends this @throws AppError if space is missing */
     admit(call: Call): () => void {
       const bytes = bytesAdded(call);
       admitted += bytes;
