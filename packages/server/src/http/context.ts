@@ -68,7 +68,7 @@ export interface RouteContext {
   responses: ResponseCache;
   guard: Pick<Guard, keyof Guard>;
   admission: Admission;
-  /** Sent with requests that POP3 and imitated APIs make to the API within this process. Clients cannot forge it. */
+  /** Marks requests of POP3 and imitated APIs to the API in this process. Clients do not know it. */
   dialectSecret: string;
 }
 

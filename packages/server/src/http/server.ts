@@ -88,7 +88,7 @@ async function alsoOnIpv6Loopback(server: Server, port: number): Promise<Server 
 
 export type BuiltApp = Awaited<ReturnType<typeof buildApp>>;
 
-/** @param gate replaces authentication and limits, for a benchmark */
+/** @param gate authentication and limits; a benchmark replaces them */
 export async function buildApp(options: Config, deps: HttpDeps, gate: Gate = createGate(deps)) {
   const answerCors = createCors(options.corsOrigins);
   const listener: Listener = createListener(
@@ -164,7 +164,7 @@ function createFastify(listener: Listener, deps: HttpDeps, answerCors: AnswerCor
 
 type Exchange = [IncomingMessage, ServerResponse];
 
-/** Processes pipelined requests (RFC 9112 section 9.3.2) one by one, so that unread responses do not add up. */
+/** Processes pipelined requests (RFC 9112 section 9.3.2) one by one, to hold one response in memory. */
 class HttpConnection implements LimitedConnection {
   readonly source: string;
   readonly socket: Socket;
@@ -233,9 +233,9 @@ class HttpConnection implements LimitedConnection {
   }
 }
 
-/** Limit of requests per client address and turn of the event loop. A thousand users of one address send fewer. */
+/** Limit of requests per client address and turn of the event loop. A thousand users would send fewer. */
 const MAX_REQUESTS = 500;
-/** A chunk of a body takes an eighth of the CPU time of a request. */
+/** What a body chunk adds to the count of requests: it takes an eighth of the CPU time of a request. */
 const REQUESTS_PER_CHUNK = 1 / 8;
 
 // Node reads 64 KiB of every readable connection in one turn, up to 3,600 requests, and then accepts one connection.
@@ -265,7 +265,7 @@ function createTurnLimit(limiter: ConnectionLimiter<HttpConnection>, clock: Cloc
       const others = paused.get(connection.source);
       if (!others) return;
       others.push(connection);
-      // A pause now would have no effect: Node starts to read after this tick. By then the address may be resumed.
+      // Do not pause now: Node starts to read after this tick. By then, the address may have been resumed.
       setImmediate(() => {
         if (paused.get(connection.source) === others) connection.socket.pause();
       });
@@ -282,7 +282,7 @@ function createTurnLimit(limiter: ConnectionLimiter<HttpConnection>, clock: Cloc
   };
 }
 
-// `import` would also load Node's fetch, 2 MB.
+// Not by `import`, which also loads Node's fetch: 2 MB.
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
 export type Listener = ReturnType<typeof createListener>;
@@ -292,7 +292,7 @@ function close(socket: Socket, reason: string | undefined): void {
   socket.destroySoon();
 }
 
-/** Removes `Content-Type` from requests without a body (RFC 9112 section 6.3): Fastify would wait forever for one. */
+/** Removes `Content-Type` if there is no body (RFC 9112 section 6.3): Fastify would wait for it forever. */
 function forgetTypeOfNoBody({ headers }: IncomingMessage): void {
   const isWithoutBody = headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
   if (isWithoutBody) delete headers['content-type'];
@@ -304,7 +304,7 @@ const optionsOf = ({ requestTimeoutMs, headersTimeoutMs, keepAliveMs }: Connecti
   headersTimeout: headersTimeoutMs,
   keepAliveTimeout: keepAliveMs,
   connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, headersTimeoutMs, requestTimeoutMs),
-  // `assertReadable` checks the Host header, so that the error is a problem document.
+  // `assertReadable` checks the Host header instead, and its error is a problem document.
   requireHostHeader: false,
   // Reduces the CPU time of a GET by a quarter.
   optimizeEmptyRequests: true,

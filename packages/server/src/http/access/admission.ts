@@ -9,7 +9,7 @@ import type { Store } from '../../store.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { Charge, UsageMeter } from '../../usage/usage-meter.ts';
 
-/** If there are more, the least recently used bucket is dropped: it is probably full again, like a new one. */
+/** Above this number, the least recently used bucket is dropped: it is probably full, like a new one. */
 const MAX_BUCKETS = 100_000;
 /** Tolerance in tokens: a rounding error must not reject a client that waited for `Retry-After`. */
 const ROUNDING = 1e-6;
@@ -103,7 +103,7 @@ export interface Admitted {
 }
 
 const UNLIMITED = 'unlimited';
-/** Window of the monthly quota, approximate. The RateLimit header has the exact time until its end (`t`). */
+/** Approximate window of the monthly quota. In the RateLimit header, `t` is the exact time until its end. */
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
 /** The RateLimit-Policy header (draft-ietf-httpapi-ratelimit-headers-10 section 3). */

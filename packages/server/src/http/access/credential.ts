@@ -28,7 +28,7 @@ export function sessionCookie(request: FastifyRequest, secret: string, publicUrl
   return `${name}=${secret}; ${attributes.join('; ')}`;
 }
 
-/** The secret in the console's session cookie, unless there is an Authorization header. @throws as {@link assertSameOrigin} */
+/** The secret of the session cookie; undefined with an Authorization header. @throws as assertSameOrigin */
 export function sessionSecret(request: FastifyRequest, publicUrl: string | null): string | undefined {
   const { authorization, cookie, host } = request.headers;
   if (authorization !== undefined || cookie === undefined) return undefined;
@@ -52,7 +52,7 @@ export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl:
   if (page) throw crossSite(page);
 }
 
-/** @returns the header that shows that a page of another origin caused the request */
+/** @returns in words, which header shows that a page of another origin caused the request */
 function foreignPage(
   { host, origin, 'sec-fetch-site': site }: FastifyRequest['headers'],
   publicUrl: string | null,
@@ -83,11 +83,11 @@ const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 export interface Credential {
   text: string;
   hash: string;
-  /** Cached key or account; `until` is monotonic milliseconds. */
+  /** Key or account that the credential stands for, cached until `until` (monotonic milliseconds). */
   known: { owner: unknown; until: number } | undefined;
 }
 
-/** Last sentence of error messages. They never quote the header, because it may contain a secret. */
+/** End of error messages. These never quote the Authorization header, because it may contain a secret. */
 const HOW_TO_AUTHENTICATE =
   'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
 const WHERE_KEYS_COME_FROM =
@@ -154,7 +154,7 @@ const nameOf = (host: string): string => /^\[?(.*?)\]?(?::\d+)?$/.exec(host)?.[1
 /** True for an IP address or a name without dots. DNS rebinding cannot use them: it needs a public domain. */
 const isFixed = (name: string): boolean => isIP(name) !== 0 || /^[a-z0-9_-]+$/.test(name);
 
-/** @param openHosts host names for other machines and proxies; null allows neither @throws AppError `cross_site_request` */
+/** @param openHosts names by which other machines may send requests; null: none may @throws AppError */
 export function assertLocal(
   { headers, raw, method }: FastifyRequest,
   publicUrl: string | null,
@@ -177,7 +177,7 @@ export function assertLocal(
 function assertNoProxy(headers: FastifyRequest['headers'], httpVersion: string): void {
   const field = Object.keys(headers).find((name) => PROXY_FIELD.test(name));
   if (field) throw refused(`with the header "${field}" of a proxy`);
-  // As a proxy, nginx by default sends HTTP/1.0 and adds no header by which it could be detected.
+  // By default, nginx as a proxy sends HTTP/1.0, and no header that shows that it is a proxy.
   if (httpVersion === '1.0') throw refused('over HTTP/1.0, as proxies send it,');
 }
 

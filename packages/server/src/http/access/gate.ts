@@ -28,7 +28,7 @@ const EXPOSED_HEADERS = [
   'x-quota-reset',
   'x-request-id',
 ].join(', ');
-/** The longest time for which Chromium caches a preflight. */
+/** The longest time for which Chromium caches the response to a preflight request. */
 const PREFLIGHT_SECONDS = 7_200;
 
 const ANY = '*';
@@ -41,7 +41,7 @@ export function createCors(origins: readonly string[]) {
   /** @returns true if this was a preflight of an allowed origin, and the response has been sent */
   return ({ method, headers }: FastifyRequest, reply: FastifyReply): boolean => {
     if (origins.length === 0) return false;
-    // A cache must not give the response for one origin to another.
+    // A cache must not give a response for one origin to pages of another.
     if (!isAny) reply.header('vary', 'Origin');
     if (headers.origin === undefined || !(isAny || origins.includes(headers.origin))) return false;
     reply.header('access-control-allow-origin', isAny ? ANY : headers.origin);
@@ -160,9 +160,9 @@ export function observeRequests(app: App, deps: HttpDeps): void {
 }
 
 const MIB = 1024 * 1024;
-/** Limit of unread response bytes of all accounts together, for a server with 512 MiB of memory. */
+/** Limit of unread response bytes of all clients together. Fits a server with 512 MiB of memory. */
 const MAX_UNREAD_BYTES = 192 * MIB;
-/** Smaller responses are not counted: the limit of connections bounds them. */
+/** Smaller responses are not counted: the limit of connections also limits their memory. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;
 /** Size that is assumed for a stream, because its length is unknown. */
 const STREAM_BYTES = 512 * 1024;
@@ -192,7 +192,7 @@ class ResponseBudget {
   readonly #byAccount = new Map<string, number>();
   #total = 0;
 
-  /** Accepts any size if no other response is unread. @returns a function that subtracts the bytes @throws AppError */
+  /** Counts the bytes of a response; the only one has no limit. @returns a function that subtracts them */
   take(accountId: string, bytes: number): () => void {
     const own = this.#byAccount.get(accountId) ?? 0;
     if (own > 0 && own + bytes > MAX_UNREAD_BYTES_PER_ACCOUNT) {

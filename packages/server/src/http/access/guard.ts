@@ -29,7 +29,7 @@ import {
  *   handler must check that it belongs to the account
  * - `inbox:key-read`: an API key of its owner
  * - `inbox:write`: an API key of its owner, not of scope `read`
- * - `any`: an API key, or the read token of any live inbox, which becomes the inbox of the caller
+ * - `any`: an API key, or the read token of any live inbox; that inbox becomes the inbox of the caller
  */
 export type Access =
   | 'public'
@@ -99,7 +99,7 @@ export interface Asking {
   session?: string | undefined;
   access: Exclude<Access, 'public'>;
   inboxId: string | undefined;
-  /** True for a request to an imitated API, where a read token may also mark and delete messages. */
+  /** True for requests by POP3 or an imitated API (Mailpit). There, read tokens may change messages too. */
   isDialect?: boolean;
 }
 
@@ -133,7 +133,7 @@ export class Guard {
       : this.#withKey(credential, asking, admit);
   }
 
-  /** Clears the cache after a key was revoked. A query in progress stores its result in a removed entry. */
+  /** Clears the cache after a key was revoked. Queries that are in progress do not fill it again. */
   forget(): void {
     this.#credentials.clear();
   }

@@ -90,7 +90,7 @@ export class HeldRequests {
   }
 
   async #isGood({ asking, accountId }: Held): Promise<boolean> {
-    // Requests with a read token already end with their inbox, by an event. Only their account is checked here.
+    // A request with a read token ends by an event when its inbox ends, so only its account is checked.
     if (!asking) return accountId === null || (await this.#deps.store.accounts.find(accountId)) !== undefined;
     try {
       await this.#guard.check({ ...asking, access: 'account:read', inboxId: undefined });

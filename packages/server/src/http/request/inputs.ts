@@ -173,7 +173,7 @@ export const dropChunks = (request: IncomingMessage): void => void joinedBodies.
 /** Joins body chunks (RFC 9112 section 7.1): a body in chunks of one byte would take 450 times its size in memory. */
 export function joinChunks(request: IncomingMessage, count: () => void): void {
   if (request.headers['transfer-encoding'] === undefined) return;
-  // Read this now: a body stream that fails may detach the socket from the request.
+  // Read the property now, because a failed request may lose its socket.
   const { socket } = request;
   let chunks: Buffer[] = [];
   const resume = (): void => void socket.resume();
@@ -200,7 +200,7 @@ export function joinChunks(request: IncomingMessage, count: () => void): void {
     body.push(null);
   });
   request.once('error', (error) => body.destroy(error));
-  // Without a listener, the error of a body that nothing reads would end the process.
+  // Without a listener, an error of this stream would end the process while no handler reads from it.
   body.on('error', () => undefined);
   joinedBodies.set(request, body);
 }
@@ -252,7 +252,7 @@ function createAjv(): Ajv {
     useDefaults: false,
     addUsedSchema: false,
     allErrors: true,
-    // Adds the value and its schema to each error, for the message.
+    // Adds the wrong value and its schema to each error, which the error message needs.
     verbose: true,
     keywords: ['x-unit'],
   });

@@ -102,7 +102,7 @@ const PATTERNS: Record<string, (error: SchemaError, part: RequestPart) => string
     `The label name ${quoted(propertyName)} must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.`,
 };
 
-/** The only pattern of parameter names is that of label filters; messages show it as `label.NAME`. */
+/** Label filters are the only names that a schema gives as a pattern. Messages show it as `label.NAME`. */
 const knownNames = ({ parentSchema }: SchemaError): string[] => [
   ...Object.keys(parentSchema?.properties ?? {}),
   ...(parentSchema?.patternProperties ? ['label.NAME'] : []),

@@ -5,7 +5,7 @@ import { JSON_TYPE } from '../openapi/responses.ts';
 
 export const immutableTag = (name: string): string => `"${name}"`;
 
-/** 132 bits of the hash: in practice, different bodies never have the same tag. */
+/** 132 bits of the hash, so that in practice two different bodies never have the same tag. */
 const CONTENT_TAG_LETTERS = 22;
 
 export const contentTag = (body: Uint8Array): string =>
@@ -34,7 +34,7 @@ export class ResponseCache {
   });
   readonly #asked = new LRUCache<string, true>({ max: 2_000 });
 
-  /** @param inbox read before `make` reads the store: otherwise old JSON could be cached under a newer version */
+  /** @param inbox read before `make` reads the store, or old JSON may be cached for a newer version */
   async json(
     inbox: { id: string; version: number },
     request: string,

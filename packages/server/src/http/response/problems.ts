@@ -137,7 +137,7 @@ export function sendError({ log }: Pick<HttpDeps, 'log'>, error: unknown, reply:
     else log.error(cause, 'A request failed');
   }
   const { message, details } = expected ?? { message: INTERNAL_ERROR, details: {} as ErrorDetails };
-  // Clients handle both failures of the storage in the same way, so both have the same code.
+  // Clients handle `outcome_unknown` like `unavailable`, so both have the same code.
   const known = expected?.code === 'outcome_unknown' ? 'unavailable' : expected?.code;
   const code = known ?? 'internal_error';
   const { errors, expiredAt } = details;
@@ -162,10 +162,10 @@ export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): 
   });
 }
 
-// `import` would also load Node's fetch, 2 MB.
+// Not by `import`, which also loads Node's fetch: 2 MB.
 const { STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
-/** Problems by the error code of Node's HTTP parser, or by a name for a connection limit or a CONNECT request. */
+/** Problems by error code of Node's HTTP parser, or by a name for another reason to close a connection. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   CONNECT: ['not_found', 'This server is not a proxy: it does not support CONNECT.'],
   HPE_HEADER_OVERFLOW: [

@@ -1,7 +1,7 @@
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../clock.ts';
 
 let day = Number.NaN;
-/** Cached date of the last result: timestamps of a list mostly have the same date, and `Date` takes 1 µs for each. */
+/** Date of the last result, cached: most times in a list have the same date, and `Date` takes 1 µs each. */
 let date = '';
 const two = (value: number): string => (value < 10 ? `0${value}` : `${value}`);
 

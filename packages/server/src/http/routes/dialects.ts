@@ -65,7 +65,7 @@ function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
 
 const EVENTS = '/api/events';
 
-/** The WebSocket of Mailpit. Upgrades are routed like other requests, so the same checks and limits apply. */
+/** Mailpit's WebSocket. Upgrade requests are routed like others, so that the same checks and limits apply. */
 function eventsRoute(
   app: App,
   scope: App,

@@ -25,7 +25,7 @@ interface Pop3Deps extends ServerDeps {
   findInbox: FindCaptureTarget;
 }
 
-/** Up to this `Retry-After`, the server repeats a request itself, because POP3 clients do not handle rate limits. */
+/** Up to this `Retry-After`, the server repeats a request itself: POP3 clients do not know rate limits. */
 const MAX_RETRY_AFTER_SECONDS = 5;
 
 type Send = (
@@ -63,7 +63,7 @@ const senderOf =
         headers: {
           authorization: `Bearer ${password}`,
           host: 'localhost',
-          // Allows a read token to delete messages.
+          // This header allows a read token to delete messages.
           ...(method === 'DELETE' && { [DIALECT_HEADER]: built.context.dialectSecret }),
         },
         remoteAddress: ip,

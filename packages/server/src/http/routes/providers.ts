@@ -13,7 +13,7 @@ import { withStreams } from '../request/inputs.ts';
 import { unknownPath } from '../request/paths.ts';
 import { INTERNAL_ERROR, toAppError } from '../response/problems.ts';
 
-/** Credentials of clients that can be bearer tokens. Any other one is replaced by `-`, which is rejected. */
+/** Credentials that can be sent as bearer tokens. All others are replaced by `-`, which is no valid token. */
 const CREDENTIAL = /^[\w.~+/=-]{1,200}$/;
 const PREFIX = /^\/providers\/[^/?]+/;
 /** Path of a public file of an account, such as a certificate, below `/providers/{name}`. */

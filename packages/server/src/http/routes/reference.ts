@@ -24,7 +24,7 @@ export function referenceRoutes(app: App): void {
   };
   serve('/openapi.json', JSON_TYPE, () => readFile(OPENAPI_FILE));
   const file = (name: string) => readFile(new URL(name, PAGE_FOLDER));
-  // A guide for agents, see llmstxt.org.
+  // A guide for AI agents, see llmstxt.org.
   serve('/llms.txt', 'text/plain; charset=utf-8', () => file('llms.txt'));
   const page = (path: string, read: () => Promise<Buffer>) =>
     serve(path, 'text/html; charset=utf-8', read, { 'content-security-policy': CSP });
