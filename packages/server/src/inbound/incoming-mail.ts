@@ -5,9 +5,9 @@ import { freeIfLarge, freeRead, LARGE_BYTES } from '../memory.ts';
 
 /** Bytes left free in front of a message for its Received line, which has two host names of up to 255 letters. */
 export const TRACE_HEADROOM_BYTES = 1024;
-/** Memory for all messages, in addition to `FREE_BYTES` for each. Must hold one message of the maximum size. */
+/** Memory for all messages in transfer, besides `FREE_BYTES` for each. Must hold one of the maximum size. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/** Bytes of each message that do not count: a socket reads this much before backpressure can stop it. */
+/** Bytes of each message that do not count: a socket may read them before backpressure can stop it. */
 export const FREE_BYTES = 64 * 1024;
 /** While a message waits for memory, messages that hold memory are rejected if they arrive more slowly than this. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
@@ -31,7 +31,7 @@ const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
 /**
  * Limits the bytes of all messages that are being received or stored, over SMTP and HTTP together. Each
  * message has a share. One share at a time is the owner: memory for the largest message is reserved for it,
- * which prevents deadlocks. Of the other memory, no source may hold more than is still free (dynamic threshold;
+ * which prevents deadlocks. Of the other memory, no client may hold more than is free (dynamic threshold;
  * Choudhury and Hahne, 1998). While a message waits, shares that hold memory are revoked if they grow too slowly.
  */
 export class ByteBudget {
@@ -238,7 +238,7 @@ const tooSlow = (): AppError =>
 /** If it fails, the stream stays open for a response. @throws AppError `message_too_large`, `unavailable` if too slow */
 export async function readMessage(stream: Readable, options: Omit<IncomingMailOptions, 'revoke'>) {
   const stopped = Promise.withResolvers<never>();
-  // Prevents an unhandled rejection when nothing awaits it.
+  // Prevents an unhandled rejection while nothing awaits this promise.
   stopped.promise.catch(() => undefined);
   const onClose = (): void => {
     const { readableEnded, errored } = stream;

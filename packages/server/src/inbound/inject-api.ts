@@ -15,7 +15,7 @@ import { findMessage } from '../messages/contents.ts';
 import { quoted } from '../text/nearest.ts';
 import { emptyMessage, inject } from './injection.ts';
 
-/** Generated clients send bytes as `application/octet-stream`. */
+/** The second type is for generated API clients, which send bytes as `application/octet-stream`. */
 const ACCEPTS = ['message/rfc822', 'application/octet-stream'];
 const EXAMPLE = `From: Shop <no-reply@shop.example>
 To: signup-test@mayfly.test
@@ -42,7 +42,7 @@ const DELETED =
   'The message was stored, and deleted before it could be returned. Send it again if it is still needed.';
 const ERRORS = ['inbox_full', 'message_too_large', 'malformed_message'] satisfies ErrorCode[];
 
-/** Returns an error handler. For errors with `code`, it throws as {@link throwEnded}; `otherwise` if the inbox is live. */
+/** Returns an error handler: for `code`, it throws as {@link throwEnded}, or `otherwise` for a live inbox. */
 const reportEnd =
   ({ store, clock }: HttpDeps, request: FastifyRequest, code: ErrorCode, otherwise?: AppError) =>
   (error: unknown) => {

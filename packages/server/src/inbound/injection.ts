@@ -14,14 +14,14 @@ interface Incoming {
 }
 
 interface InjectedMessage extends Incoming {
-  /** '' is the null reverse-path. */
+  /** '' is the null reverse-path `<>` (RFC 5321 section 4.5.5). */
   mailFrom: string;
-  /** Need not be an address of the inbox. */
+  /** Recorded in the message. It need not be an address of the inbox. */
   rcptTo: string;
   requestId: string;
 }
 
-/** A message that was stored before. The Received line that it got then does not count against the size limit. */
+/** A message of an import. The size limit does not count the Received line that it has from its receipt. */
 interface RecordedMail extends Incoming {
   envelope: MailEnvelope;
 }

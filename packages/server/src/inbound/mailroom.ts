@@ -47,7 +47,7 @@ interface Served {
 /** Thrown when a fault rule closes the connection without a response. */
 export class Disconnected extends Error {}
 
-/** HTTP statuses that differ from those of our API. An expired inbox is 401, as its read token is not valid any more. */
+/** HTTP statuses that differ from Mayfly's API. The read token of an expired inbox is not valid: 401. */
 const STATUS: Partial<Record<AppError['code'], number>> = { inbox_full: 507, inbox_expired: 401 };
 
 /** Converts an AppError to an error of the imitated provider API. @throws any other error unchanged */
@@ -115,7 +115,7 @@ function itemsOf(served: Served): Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'k
   };
 }
 
-/** A mail of which at least one recipient has an inbox. */
+/** A mail with the recipients that have an inbox, at least one. */
 interface Admitted {
   sending: Sending;
   envelope: MailEnvelope;
@@ -136,7 +136,7 @@ async function sendTogether(
   for (const [index, one] of found.entries()) {
     try {
       if (one.status === 'rejected') throw one.reason;
-      // Apply fault rules to one mail after another: a rule with `times: 2` must apply to the first two mails.
+      // Not concurrently, because a fault rule with `times: 2` must apply to the first two mails.
       await meetFaults(served, one.value);
       admitted.push([index, one.value]);
     } catch (error) {
@@ -148,7 +148,7 @@ async function sendTogether(
     if (one.status === 'rejected') refuse(one.reason, admitted[place]?.[0] ?? place);
 }
 
-/** Drops and records recipients without an inbox. @throws Refused if none is left, AppError if an inbox is full */
+/** Drops and records recipients without an inbox. @throws Refused if none is left, AppError `inbox_full` */
 async function admit(served: Served, sending: Sending): Promise<Admitted> {
   const { mailFrom, providerId, given } = sending;
   const { clock, provider, remoteAddress } = served;

@@ -27,11 +27,11 @@ import { messageTooLarge, TRACE_HEADROOM_BYTES } from './incoming-mail.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 const KNOWN_INBOXES = 1_000;
-/** Number of reply times kept in memory. They are not stored, because the reply is sent after the commit. */
+/** Number of messages whose reply time is kept in memory. It is not stored: replies follow the commit. */
 const REPLY_TIMES = 20_000;
 
 export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
-  /** Lower case, without a tag. */
+  /** Lower case, without a tag (`+…`). */
   address: string;
   /** The path of the RCPT command, unchanged. */
   rcptTo: string;
@@ -95,7 +95,7 @@ export class Receiver {
   }
 
   /**
-   * Finds the live inbox that takes mail for an address. Reads the store before it rejects an address.
+   * Finds the live inbox that takes mail for an address. Never rejects an address on cached data alone.
    * @param declaredBytes 0 if unknown @param target the inbox of an authenticated sender, which takes all mail
    * @param accountId restricts recipients to the inboxes of this account
    * @throws AppError `unknown_recipient`, `inbox_full`, `message_too_large`, `unavailable`
@@ -252,7 +252,7 @@ export class Receiver {
     events.publish({ accountId, inboxId });
   }
 
-  /** Normalises a path to lower case without a tag. `postmaster` needs no domain (RFC 5321 4.1.1.3). */
+  /** Normalises a path: lower case, no tag (`+…`). `postmaster` needs no domain (RFC 5321 4.1.1.3). */
   #addressOf(path: string): string | undefined {
     const isBare = path.toLowerCase() === 'postmaster';
     const parsed = parseAddress(isBare ? `${path}@${this.#deps.domains[0]}` : path, { smtputf8: true });
@@ -283,8 +283,8 @@ export class Receiver {
   }
 
   /**
-   * Reads the live inbox for an address: the one with this address, else the catch-all inbox of the domain, else
-   * the sink. An account's domain has only inboxes of that account. An address in quarantine has no inbox.
+   * Reads the live inbox for an address: the one with this address, else the domain's catch-all inbox, else
+   * the sink. An account's domain has only inboxes of that account. Addresses in quarantine have none.
    */
   async #chooseInbox(address: string): Promise<AddressedInbox | undefined> {
     const { store, clock, sink } = this.#deps;
@@ -349,7 +349,7 @@ const inboxFull = (): AppError =>
     'The inbox holds as many messages as the plan of its account allows. Delete some, or all with DELETE /v1/inboxes/{id}/messages.',
   );
 
-/** A HELO name may contain anything; in a header it must not end the line or open a comment. */
+/** A HELO name may contain any characters, but must not end the line or open a comment in a header. */
 const UNSAFE_IN_TRACE = /[^A-Za-z0-9.:_[\]-]/g;
 
 /** The trace header (RFC 5321 section 4.4, RFC 3848), with CRLF. Names no recipient, to keep Bcc recipients hidden. */

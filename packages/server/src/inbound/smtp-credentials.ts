@@ -4,7 +4,7 @@ import type { InboxRecord } from '../inboxes/records.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type { Store } from '../store.ts';
 
-/** Longer than any address (254 characters) and any credential. Longer values are rejected. */
+/** Maximum characters of a user name or password: more than any address (254) or credential has. */
 const MAX_LENGTH = 512;
 
 /** Credentials of SASL PLAIN (RFC 4616 section 2). */
@@ -21,7 +21,7 @@ export type CaptureTarget = Pick<InboxRecord, 'id' | 'accountId' | 'address'>;
 type CredentialStore = Pick<Store, 'inboxes' | 'keys'>;
 export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<CaptureTarget | undefined>;
 
-/** Searches by hash, so that timing reveals no secret. API keys need only the scope `read`. @throws AppError `unavailable` */
+/** Searches by the hash of the password, so that timing reveals nothing. @throws AppError `unavailable` */
 export async function findCaptureTarget(
   { store, clock }: { store: CredentialStore; clock: Clock },
   { authorizeAs, username, password }: SmtpCredentials,

@@ -144,7 +144,7 @@ export async function onFreeAddress<T>(
   }
 }
 
-/** Parses an address, to lower case without a tag. @throws AppError `invalid_request` unless `text` is one address */
+/** Parses an address: lower case, no tag (`+…`). @throws AppError `invalid_request` for any other text */
 export function addressOf(text: string): string {
   const options = { smtputf8: true };
   // A `+` that a URL does not encode arrives as a space.

@@ -151,7 +151,7 @@ function inboxRoute(route: AddRoute, { options, deps }: RouteContext): void {
       const now = clock.now();
       const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
       const changed = await setExpiry(deps, inbox, { ttlMinutes, expiresAt }, now);
-      // Another request may have ended the inbox since `now` was read.
+      // Read the time again: since `now`, another request may have ended the inbox.
       return toInbox(liveInbox(changed, clock.now(), inbox.id), plan, options.domains);
     },
   });

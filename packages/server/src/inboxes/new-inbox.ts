@@ -14,7 +14,7 @@ import { quoted } from '../text/nearest.ts';
 import { onFreeAddress, partsOf, wantedAddress } from './address-parameters.ts';
 import { type IdempotentRequest, type InboxRecord, PERMANENT_UNTIL, type StagedMails } from './records.ts';
 
-/** Enough bytes that a nonce cannot be guessed: read tokens of idempotent creations are derived from it. */
+/** Too many bytes to guess. The read token of an idempotent creation is derived from the nonce. */
 const NONCE_BYTES = 16;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
@@ -133,7 +133,7 @@ export function toInbox(inbox: InboxRecord, plan: Plan, domains: readonly string
   };
 }
 
-/** Labels of the sink. No other inbox may have them. */
+/** Labels of the sink, the inbox for mail that no other inbox takes. No other inbox may have them. */
 const SINK_LABELS = { mayfly: 'sink' };
 
 const hasSinkLabel = (labels: Record<string, string>): boolean => labels.mayfly === SINK_LABELS.mayfly;
@@ -143,7 +143,7 @@ export function withoutSinkLabel(labels: Record<string, string>): Record<string,
   return hasSinkLabel(labels) ? others : labels;
 }
 
-/** Creates the sink in the first account, as `sink@DOMAIN` if that is free. Several processes may call it at once. */
+/** Creates the sink in the first account, as `sink@DOMAIN` if free. Several processes may do so at once. */
 export async function ensureSink(store: Pick<Store, 'accounts' | 'inboxes'>, domain: string, now: number) {
   const localParts = ['sink'];
   const parts = () => partsOf(localParts.pop() ?? newLocalPart(), domain);

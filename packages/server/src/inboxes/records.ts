@@ -5,11 +5,11 @@ import { quoted } from '../text/nearest.ts';
 
 /** For this long after the expiry of an inbox, requests for it get 410; later, they get 404. */
 export const TOMBSTONE_MS = DAY_MS;
-/** For this long after an inbox ends, no other account can use its address, and so gets no late mail for it. */
+/** For this long after an inbox ends, no other account can use its address and get its late mail. */
 export const ADDRESS_QUARANTINE_MS = 7 * DAY_MS;
-/** Expiry of the sink: the last time that RFC 3339 can represent. */
+/** Expiry of the sink, which never expires: the last time that RFC 3339 can represent. */
 export const PERMANENT_UNTIL = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-/** Maximum of messages in the sink, as in an inbox of the largest plan. New messages replace the oldest. */
+/** Maximum number of messages in the sink, as in the plan `unlimited`. New messages replace the oldest. */
 export const SINK_MESSAGES = 10_000;
 export const IDEMPOTENCY_MS = DAY_MS;
 
@@ -19,7 +19,7 @@ export type InboxKind = 'address' | 'catch-all' | 'sink';
 export interface NewInbox {
   id: string;
   kind: InboxKind;
-  /** Lower case, without a tag. */
+  /** Lower case, without a tag (`+…`). */
   address: string;
   localPart: string;
   domain: string;
@@ -29,7 +29,7 @@ export interface NewInbox {
   createdAt: number;
   expiresAt: number;
   maxExpiresAt: number;
-  /** When the last message of the inbox's replay is due; undefined without a replay. */
+  /** When the last message of the recording is due that the inbox replays; undefined without a recording. */
   replayUntil?: number;
 }
 
@@ -39,7 +39,7 @@ export interface InboxRecord extends Omit<NewInbox, 'tokenHash' | 'replayUntil'>
   messageCount: number;
   /** Includes deleted messages. */
   receivedCount: number;
-  /** `receivedAt` of the newest message, deleted ones included; 0 before the first. Part of cursors. */
+  /** `receivedAt` of the newest message, even a deleted one; 0 before the first. Cursors contain it. */
   lastReceivedAt: number;
   /** Grows with every change of the inbox or of its list of messages. */
   version: number;
@@ -92,7 +92,7 @@ export function liveInbox(inbox: InboxRecord | undefined, now: number, id: strin
   throw new AppError('inbox_expired', message, { expiredAt });
 }
 
-/** As {@link liveInbox}, after a request has waited. A missing inbox was deleted after the request began. */
+/** Like {@link liveInbox}, for a request that has waited: a missing inbox was deleted meanwhile. */
 export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
   if (inbox) return liveInbox(inbox, now, id);
   throw new AppError(

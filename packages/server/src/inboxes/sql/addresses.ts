@@ -67,7 +67,7 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
   }
 }
 
-/** Sets when an inbox loses its address, and the quarantine after that. @returns false if it has lost it already */
+/** Sets when an inbox loses its address and the quarantine begins. @returns false if the inbox has none */
 export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>): Promise<boolean> {
   const { address, inboxId, expiresAt } = tenancy;
   const moved = await tx.all<{ address: string }>(

@@ -43,7 +43,7 @@ async function storeResponse(
   webhook: InboxWebhook | null,
 ): Promise<void> {
   const texts = [JSON.stringify(inbox), webhook && JSON.stringify(webhook)] as const;
-  // Replaces an expired row with this key. A repeated request gets the same response, with the webhook's secret.
+  // Replaces a row with this key, which has expired. A repeated request gets the stored response again.
   await tx.run(
     sql`insert into idempotency (key_id, key_hash, body_hash, nonce, inbox, webhook, expires_at)
       values (${inbox.accountId}, ${keyHash}, ${bodyHash}, ${nonce}, ${texts[0]}, ${texts[1]},
@@ -138,7 +138,7 @@ export const changing = {
       if (!live) return undefined;
       const { seq, address, maxExpiresAt } = live;
       const end = Math.min(expiresAt, maxExpiresAt);
-      // Since `now` was read, the inbox may have ended, and a new one may have taken its address.
+      // Since `now` was read, the inbox may have ended, and a new inbox may have got its address.
       if (!(await moveAddressEnd(tx, { inboxId, address, expiresAt: end }))) return undefined;
       await moveWebhookEnds(tx, accountId, [inboxId], end);
       // No later call may extend an inbox that this call ends, not even a call with an earlier `now`.
@@ -152,7 +152,7 @@ export const changing = {
     },
   ),
 
-  /** Stores how a replay ended. Without this call, the sweeper stores `cut` a minute after its last message was due. */
+  /** Stores how a replay ended. Without this, the sweeper stores `cut` a minute after the planned end. */
   endReplay: write({ mayUseReserve: true }, async (tx, inboxId: string, outcome: 'complete' | 'cut') => {
     await tx.run(
       sql`update inboxes set replay_until = ${outcome === 'cut' ? 0 : null}, version = version + 1

@@ -22,7 +22,7 @@ export interface InboxRow extends Omit<InboxRecord, 'labels' | 'localPart' | 'do
   replayUntil: number | null;
 }
 
-/** An inbox that the sweeper has marked as `freed` stays expired, even if the clock was set back. @param now epoch ms */
+/** The sweeper marks expired inboxes as `freed`. These stay expired, even if the clock is set back. */
 export function toInbox({ labels, freed, replayUntil, ...row }: InboxRow, now: number): InboxRecord {
   const at = row.address.lastIndexOf('@');
   return {
@@ -58,13 +58,13 @@ export const isListed = (
   sql`${hasLabels(accountId, labels)} and expires_at > ${now} and freed = 0
     ${before === null ? EMPTY : sql`and id < ${before}`}`;
 
-/** The inbox that has or had this address, otherwise the domain's catch-all inbox. */
+/** Condition for the inbox that has or had this address, otherwise for the domain's catch-all inbox. */
 const takes = (address: string, now: number): Sql =>
   sql`and id = (select inbox_id from addresses
     where address in (${address}, ${allOfDomain(domainOf(address))}) and busy_until > 0 and reserved_until > ${now}
     order by case when address = ${address} then 0 else 1 end limit 1)`;
 
-/** Searches the address and the JSON text of the labels, where `team=a` is `team":"a`. */
+/** True if the address has the word, or the JSON text of the labels, in which `team=a` is `team":"a`. */
 const hasWord = (word: string): Sql => {
   const asJson = (text: string) => JSON.stringify(text).slice(1, -1);
   const pattern = (text: string) => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
