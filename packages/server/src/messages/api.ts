@@ -31,11 +31,11 @@ const OCTETS = 'application/octet-stream';
 const wantsOctets = (accept = ''): boolean =>
   accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
 
-/** ETag of a message. Only `readAt` and `tags` of a stored message can change, so no content is hashed. */
+/** ETag of a message. Only `readAt` and `tags` of a stored message can change, so it hashes no content. */
 const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
   contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
 
-/** Keeps the first of several tags that are equal after `fold`, such as tags that differ only in case. */
+/** Keeps only the first of the tags that `fold` makes equal, such as tags that differ only in case. */
 const onceEach = (tags: readonly string[]): string[] =>
   [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
 
@@ -71,7 +71,7 @@ function messageRoute(
         const message = await findMessage(store, inbox, messageId, clock.now());
         const tag = markedTag(message, include);
         if (!include && !message.isPartial) return { json: JSON.stringify(toMessage(message, base)), tag };
-        // A large message is stored only in part, so a worker builds its JSON, without the contents of attachments.
+        // Only a part of a large message's content is stored, so a worker makes the JSON (no attachments).
         const json = await held.hold(reply, (signal) =>
           message.isPartial
             ? contents.json(message, base, signal, include ? { truncated: true } : {})
@@ -191,7 +191,7 @@ function lintRoute(route: AddRoute, { deps: { store, clock }, held, contents }: 
 
 /** Limit of decoded attachment bytes in one response. Clients download the other attachments one by one. */
 const MAX_INCLUDED_BYTES = 8 * 1024 * 1024;
-/** Bytes that are encoded before yielding to the event loop: about half a millisecond. */
+/** Bytes that are encoded in one turn of the event loop, which takes about half a millisecond. */
 const BYTES_PER_TURN = 256 * 1024;
 
 function includedCount(attachments: readonly Attachment[]): number {

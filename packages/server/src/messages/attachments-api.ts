@@ -100,7 +100,7 @@ function byteRange(header: string | undefined, size: number): SourceRange | 'who
   return { start, end: to ? Math.min(Number(to) + 1, size) : size };
 }
 
-/** File systems allow 255 bytes. The rest is for what browsers append, such as ` (1)`. */
+/** Less than the 255 bytes that file systems allow, because browsers append text such as ` (1)`. */
 const MAX_NAME_BYTES = 240;
 /** Control characters, separators, direction marks, unpaired surrogates, and characters that Windows forbids. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;

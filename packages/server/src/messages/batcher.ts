@@ -20,7 +20,7 @@ interface BatcherOptions<Item> {
   /** Delays the first write after an idle time, so that more items share it. `flushed` ends the delay. */
   pause?(signal: AbortSignal): Promise<void>;
   bytesOf?(item: Item): number;
-  /** True: one item may have caused the error, so each is then written alone. False: all queued items fail as well. */
+  /** True: one item may have caused the error, so each is written alone. False: all queued items fail too. */
   mayDependOnItem?(error: unknown): boolean;
   onLost?(error: unknown): void;
 }
@@ -60,7 +60,7 @@ export class Batcher<Item, Result> {
 
   async #writeAll(): Promise<void> {
     this.#pausing = new AbortController();
-    // Without `pause`, this only waits for items that are added in the same turn of the event loop.
+    // Without `pause`, this `await` only lets the current turn of the event loop add more items.
     await this.#options.pause?.(this.#pausing.signal);
     while (this.#waiting.length > 0) await this.#writeBatch(this.#takeBatch());
     this.#idle = undefined;
@@ -124,7 +124,7 @@ export function createMailBatcher(addBatch: AddBatch, mayDependOnItem: (error: u
   };
 }
 
-/** Calls during a write share the next one. Its result is a sum: the first of them returns it, the others return 0. */
+/** Calls during a write share the next write. The first of them returns the count of all, the others 0. */
 export function batched(keep: Keep): Keep {
   const batcher = new Batcher<ReadingOf[], number>(
     async (calls) => {

@@ -83,13 +83,13 @@ const PADDING = 0x3d;
 /** Four base64 digits encode three bytes (RFC 4648 section 4). */
 const GROUP = 4;
 
-/** Decodes base64 piece by piece. Frees the memory of each piece at once, because garbage collection comes too late. */
+/** Decodes base64 piece by piece. Frees each piece at once: garbage collection would come too late. */
 async function* decodedBase64(pieces: AsyncIterable<Uint8Array>, itsTurn: () => Promise<void>) {
   let rest: Uint8Array = new Uint8Array();
   for await (const piece of pieces) {
     await itsTurn();
     const bytes = Buffer.concat([rest, piece]);
-    // A database driver may return a view of a larger buffer, which must not be freed.
+    // Free no view of a larger buffer, as a database driver may return: other data may be in that buffer.
     if (piece.byteLength === piece.buffer.byteLength) freeIfLarge(piece);
     const end = endOfGroups(bytes);
     const decoded = decodeBase64(bytes.subarray(0, end));
@@ -128,7 +128,7 @@ async function* cut(pieces: AsyncIterable<Buffer>, { start, end }: SourceRange):
   throw new Error('an attachment has fewer bytes than its size says');
 }
 
-/** Limit of mails (of up to 50 MiB) that are parsed concurrently. At most two of them belong to the same account. */
+/** Limit of mails (up to 50 MiB) that are parsed concurrently. At most two of them are of one account. */
 const MAX_WHOLE_MAILS = 3;
 
 function partOf({ index }: FullMessageRecord, id: string): IndexedPart {
@@ -137,7 +137,7 @@ function partOf({ index }: FullMessageRecord, id: string): IndexedPart {
   return part;
 }
 
-/** Decodes or parses what is not stored. Methods throw `not_found`, `unavailable` or the reason of an aborted signal. */
+/** Decodes and parses raw sources, for content that is not stored. @throws AppError, or an abort reason */
 export class Contents {
   readonly #deps: RawDeps & { parsing: Pick<Parsing, 'run'> };
   readonly #decodeInTurn = createSlots(MAX_DECODINGS);

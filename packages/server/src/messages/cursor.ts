@@ -86,7 +86,7 @@ export function placeOfAccountSince(accountId: string, since: string): { order: 
   return { time: timeOf(since, EXPECTED_OF_ACCOUNT) };
 }
 
-/** @returns epoch milliseconds: all newer messages have a later `receivedAt` @throws AppError `invalid_since` */
+/** @returns epoch ms; messages after `since` have a later `receivedAt` @throws AppError `invalid_since` */
 export function timeOfSince(inboxId: string, since: string): number {
   if (!since.startsWith('cur_')) return timeOfId('msg', since) ?? timeOf(since, EXPECTED);
   const time = decode(since, (place) => cursorAt(inboxId, place));

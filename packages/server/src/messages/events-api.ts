@@ -71,7 +71,7 @@ export function eventRoutes(app: App, context: RouteContext): void {
 function createStreaming({ deps, held, heldDeps, admission }: RouteContext) {
   return async (request: FastifyRequest, reply: FastifyReply, followable: Followable) => {
     reply.header('content-type', EVENT_STREAM);
-    // Otherwise nginx would buffer the events.
+    // Without this header, nginx would buffer the events.
     reply.header('x-accel-buffering', 'no');
     if (request.method === 'HEAD') return reply.send();
     const { raw } = reply;
@@ -111,7 +111,7 @@ const comment = (text: string): string => `: ${text}\n\n`;
 async function writeEvents(raw: ServerResponse, followable: Followable, deps: HeldDeps, signal: AbortSignal) {
   const { clock } = deps;
   let beat = clock.monotonic() + STREAM_QUIET_MS;
-  // Clients store the id without getting an event. If they disconnect before the first event, they resume from this id.
+  // Clients store an id even without an event, and resume here if they disconnect before the first event.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
   const send = async (messages: readonly Followed[]): Promise<boolean> => {
     if (raw.destroyed) return true;
@@ -154,7 +154,7 @@ interface Followable {
   cursor: string;
   hadMessages: boolean;
   source: ChangeSource;
-  /** If the page is not full, call again at `until` (epoch ms) or after a change. @throws AppError if the inbox ended */
+  /** If the page is not full, call again at `until` (epoch ms) or on a change. @throws if the inbox ended */
   next(now: number): Promise<{ messages: Followed[]; until: number }>;
 }
 
@@ -175,7 +175,7 @@ function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: num
   };
 }
 
-/** Sends messages in the order of their commits. @param after only messages with a higher `accountOrder` are sent */
+/** Sends messages in commit order. @param after only messages with a higher `accountOrder` are sent */
 function followAccount({ store, events }: HeldDeps, accountId: string, after: number): Followable {
   let place = after;
   return {

@@ -54,9 +54,9 @@ export const HELD_PAGE = 50;
 /** Maximum cached results. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
 const MAX_SHARED_ROWS = 60;
-/** Search steps that run concurrently. One account has at most two, so others need not wait for it. */
+/** Search steps that run concurrently. One account has at most two, so that others can search too. */
 const MAX_SEARCHES = 3;
-/** Held requests that resume in one turn of the event loop. Each takes 50 to 150 µs. */
+/** Waits and streams that resume in one turn of the event loop. Each takes 50 to 150 µs. */
 const WAKES_PER_TURN = 5;
 
 /** Returns pages of messages, oldest first. All requests that follow an inbox share them: each message is read once. */
@@ -89,7 +89,7 @@ function createFollowedPages(read: Store['messages']['listAfter']) {
 
 export type HeldDeps = ReturnType<typeof createHeldDeps>;
 
-/** One instance per HTTP listener. @param findInbox `inboxes.find` with a cache that all requests share */
+/** The store for waits, streams and lists, which share results. @param findInbox a cached `inboxes.find` */
 export function createHeldDeps(
   deps: {
     store: Pick<Store, 'messages' | 'refusals' | 'generation'>;
@@ -169,7 +169,7 @@ export async function readUntil<T>(
   const inTurn = () => wakes(source.accountId, () => nextTurn());
   let change = new AbortController();
   let isQueued = false;
-  // With a reason, because creating the default one, an error with a stack, takes ten times as long.
+  // With a reason: the default one is an error with a stack, which takes ten times as long to create.
   const resume = () => change.abort('changed');
   // Subscribes before the first read, so that no change is missed.
   const unsubscribe = source.subscribe(async () => {

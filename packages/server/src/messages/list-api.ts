@@ -180,6 +180,5 @@ function sizeOf(value: string): number | undefined {
   return number === undefined ? undefined : Math.round(Number(number) * (UNITS[unit.toLowerCase()] ?? 1));
 }
 
-/** A date without a time is midnight in UTC. */
 const timeOf = (value: string): number | undefined =>
   timeOfRfc3339(/^[\d-]+$/.test(value) ? `${value}T00:00:00Z` : value);

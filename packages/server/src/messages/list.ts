@@ -31,7 +31,7 @@ export interface ListQuery {
 
 export interface MessagePage<Row extends MessageRow = MessageRow> {
   messages: Row[];
-  /** True if older messages match as well, or if not all older messages were searched. */
+  /** True if an older message also matches, or if not all older messages were searched. */
   hasMore: boolean;
   /** `receivedAt` of the oldest message that was searched, if the search ran out of time; otherwise null. */
   searchedTo: number | null;
@@ -40,7 +40,7 @@ export interface MessagePage<Row extends MessageRow = MessageRow> {
 }
 
 const SEARCH_MS = SECOND_MS;
-/** Rows per read after the first one, which may find too few: rows of ended inboxes are read but not listed. */
+/** Rows of each read after the first. Such reads are needed if many rows belong to ended inboxes. */
 const ROWS_PER_STEP = 500;
 
 type Found<Row extends MessageRow> = Omit<MessagePage<Row>, 'cursor'> & { place: number };
@@ -48,7 +48,7 @@ type ListedPage<Row extends MessageRow> = MessagePage<Row> & Found<Row>;
 
 type Places = Omit<Range, 'limit'>;
 
-/** The messages of an inbox or of an account. A place is a `receivedAt` or an `accountOrder`. */
+/** Messages that can be listed. A place is a `receivedAt` in an inbox, an `accountOrder` in an account. */
 interface Listing<Row extends MessageRow> extends Places {
   source: ChangeSource;
   /** Returns the place of the newest message. It is valid until `until` (epoch ms) or the next message. */
@@ -94,23 +94,23 @@ async function findNewest(
   return { messages: found.slice(0, limit), hasMore, place, searchedTo };
 }
 
-/** Messages become visible in the order of their places (see `placeOf`), so a cursor at `newest` misses none. */
+/** Messages are committed in the order of their places, so that a cursor at `newest` skips none. */
 async function pageAfter<Row extends MessageRow>(
   { before, find, placeOf, cursorAt }: Listing<Row>,
   after: number,
   newest: number,
 ): Promise<ListedPage<Row>> {
-  // The page ends at `before`, if given, and not at `newest`: this may be cached, so newer messages would be missing.
+  // With `before`, `newest` is no upper bound: it may be cached, so later messages would be missing.
   const range = { after, before: Number.isFinite(before) ? before : newest + 1 };
   const nothing = { messages: [], hasMore: false, place: after, searchedTo: null };
   const found = after >= range.before - 1 ? nothing : await find(range);
   const [first] = found.messages;
-  // A page with `before` does not contain newer messages, so its cursor must not skip them.
+  // A page has no messages from `before` on, so its cursor must not skip them.
   const covered = Math.max(after, Math.min(newest, before - 1), first ? placeOf(first) : 0);
   return { ...found, cursor: cursorAt(covered) };
 }
 
-/** Each page of a held request begins after the previous one: messages that did not match are not read again. */
+/** While a request waits, each read begins after the previous one, to read no message twice. */
 async function list<Row extends MessageRow>(
   deps: HeldDeps,
   listing: Listing<Row>,
@@ -133,7 +133,7 @@ async function list<Row extends MessageRow>(
       last = last?.hasMore && !page.hasMore ? { ...last, messages, cursor } : page;
       seen = newest.place;
     }
-    // A page with `before` can get no new messages.
+    // A request with `before` is for older messages, so it does not wait for new ones.
     const isFinal = last.messages.length > 0 || Number.isFinite(before);
     return { result: { page: last, isFinal }, isFinal, until: newest.until };
   });
@@ -158,7 +158,7 @@ export const createNewestRows = () =>
     sizeCalculation: ({ rows }) => rows.reduce((sum, { summary }) => sum + summary.length + 200, 200),
   });
 
-/** Returns messages, newest first, cached until the inbox changes. @param range must include the newest message */
+/** Messages, newest first, cached until the inbox changes. @param range must include the newest message */
 async function newestRows(
   { store: { messages }, clock, newest }: HeldDeps & { newest: NewestRows },
   { id, version }: InboxRecord,
@@ -248,7 +248,7 @@ export async function listAccountMessages(
   return { ...page, before: page.hasMore ? listing.cursorAt(place) : null };
 }
 
-/** This text cannot occur inside a JSON string, because quotes are escaped there. */
+/** This text cannot occur inside a string of the JSON, because strings contain no unescaped quotes. */
 const NO_ATTACHMENTS = '"attachmentCount":0';
 
 /** Builds the same JSON as `toSummary` of json.ts without parsing the stored summary. */

@@ -17,7 +17,7 @@ import { findMessage, throwMissing } from './contents.ts';
 import type { FullMessageRecord } from './records.ts';
 
 const LINK_MS = 10 * MINUTE_MS;
-/** Blocks scripts. Allows `imagesPath` on any host: authors of mails cannot use it, as they do not know its signature. */
+/** Blocks scripts. Allows `imagesPath` on any host: authors of mails do not know its signature. */
 const policyOf = (isRemote: boolean, imagesPath: string): string => {
   const remote = isRemote ? ' https: http:' : '';
   return `sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'${remote}; img-src data: http://*:*${imagesPath}${remote}; font-src data:${remote}; base-uri 'none'; form-action 'none'`;
@@ -91,7 +91,7 @@ export function previewRoutes(app: App, context: RouteContext): void {
   app.get('/preview/:capability', { config: { access: 'public' } }, async (request, reply) => {
     const { capability } = request.params as { capability: string };
     const { message, isRemote } = await opened(capability);
-    // A relative URL works behind any proxy.
+    // Relative to the page, so that the URL works behind any proxy.
     const images = `${capability}/`;
     const { page } = await held.hold(reply, (signal) => contents.preview(message, images, signal));
     const { pathname } = new URL(`${urlOf(context, capability, request)}/`);
@@ -109,8 +109,8 @@ export function previewRoutes(app: App, context: RouteContext): void {
   });
 }
 
-// Links are signed, not stored, so that any node can open them. The key is the hash of the inbox's read token:
-// every node can read it, no client knows it, and it is deleted with the inbox.
+// Links are signed, not stored, so that any node can open them. They are signed with the hash of the inbox's
+// read token: all nodes can read it, only clients with the token know it, and it is deleted with the inbox.
 
 interface PreviewLink {
   inboxId: string;

@@ -47,7 +47,7 @@ export interface MessageRecord {
   isToOther?: boolean;
   parseError: string | null;
   summary: MailSummary;
-  /** Epoch milliseconds; null if unread. */
+  /** When a client marked the message as read, epoch milliseconds; null if it is unread. */
   readAt: number | null;
   tags: string[];
 }
@@ -79,7 +79,7 @@ export interface SearchScope {
 export interface NewestPage {
   /** Messages of live inboxes, newest first. A search returns only matches. */
   messages: AccountMessageRow[];
-  /** The range was read from its newest message down to this place. */
+  /** Place of the oldest message that was read, whether it is in `messages` or not. */
   place: number;
   /** `receivedAt` of the message at that place; 0 for an empty range. */
   time: number;
@@ -89,7 +89,7 @@ export interface NewestPage {
 /** `before` is set only when a page is read again after its mails were parsed. */
 export type OpenRange = Omit<Range, 'before'> & { before?: number };
 
-/** A range that ends after `limit` matches. `oldest-first` also returns messages that do not match, to explain a wait. */
+/** `limit` counts matches. To explain a wait, `oldest-first` also returns messages that do not match. */
 export interface CheckRange extends Range {
   order: 'oldest-first' | 'newest-first';
 }
@@ -102,7 +102,7 @@ export interface CheckedMessage {
 
 export interface CheckedPage {
   messages: CheckedMessage[];
-  /** `receivedAt` of the last message that was read; for an empty range, the bound at which reading began. */
+  /** `receivedAt` of the last message that was read; the first bound of the range if it has no messages. */
   place: number;
   isComplete: boolean;
 }
@@ -115,7 +115,7 @@ export interface FullMessageRecord extends MessageRecord {
   /** All steps of the mail through the server except the commit, whose time is `receivedAt`. */
   trail: Trail;
   content: MailContent;
-  /** True if a large message is stored only in part: bodies may be null or truncated, and lists empty. */
+  /** True if only a part of a large content is stored: bodies may be null or truncated, and lists empty. */
   isPartial: boolean;
   index: PartIndex | null;
 }

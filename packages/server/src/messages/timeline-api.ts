@@ -83,7 +83,7 @@ function addressesOf({ kind, address, domain }: InboxRecord, { rcptTo }: FullMes
   return [...new Set([address, ...paths])].slice(0, MAX_ADDRESSES);
 }
 
-/** Returns deferred attempts, oldest first: refusals of this sender and recipient since the author's previous mail. */
+/** Returns refusals of earlier attempts (same sender and recipient), after the author's previous message. */
 async function earlierAttempts(
   store: Pick<Store, 'messages' | 'refusals'>,
   inbox: InboxRecord,
@@ -119,11 +119,11 @@ type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;
 
 /** Mails with more hops are regarded as looping (RFC 5321 section 6.3). */
 const MAX_HOPS = 100;
-/** Maximum characters of a detail. A header field may be as long as the message. */
+/** Maximum characters of an event's `detail`. A header field may be as long as the message. */
 const MAX_DETAIL = 300;
-/** Times in headers are whole seconds, which some programs round up. */
+/** Times in headers are whole seconds, and some programs round up: such a difference is no error. */
 const TOLERANCE_MS = 1_000;
-/** Steps that may be earlier than the Date header of a mail, because senders reuse connections. */
+/** Steps that may come before the time in a mail's Date header, because senders reuse connections. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);
 /** If the trail of a mail has one of these steps, this server has added a Received line to the mail. */
 const OWN_LINE: ReadonlySet<TrailEvent> = new Set(['connected', 'injected', 'provider-call']);

@@ -33,7 +33,7 @@ interface BatchInbox {
   emptiedUpTo: number;
   outcomes: OutcomeState[];
   webhooks: Webhook[];
-  /** The row number of the account, and the last used `accountOrder`; all inboxes of an account share this. */
+  /** Row number of the account, and the last used `accountOrder`. An account's inboxes share the object. */
   place: { account: number; order: number };
   /** How many messages the batch adds, and how many of the oldest ones it deletes. */
   added: number;
@@ -55,7 +55,7 @@ interface PlannedMail {
 interface BatchPlan {
   mails: PlannedMail[];
   placed: Placed[][];
-  /** `refused`: sources of mails that no inbox accepts. `undelivered`: ids of those that are outgoing mails. */
+  /** `refused`: sources of mails that no inbox accepts. `undelivered`: ids of outgoing mails among them. */
   refused: number[];
   undelivered: string[];
 }
@@ -81,7 +81,7 @@ function planMessage(
   return { inbox, rcptTo, placed: { ...placed, deliveries: deliveries.length }, deliveries };
 }
 
-/** Decides which messages to store. Skips outgoing mails that are not in `ended`: they were stored or cancelled. */
+/** Decides which messages to store. An outgoing mail that is not in `ended` was stored or cancelled. */
 function planBatch(
   mails: readonly StoredSource<NewMail>[],
   { inboxes, ended }: Locked,
@@ -159,7 +159,7 @@ interface Webhook {
   inboxId: string | null;
 }
 
-/** Excludes inboxes that were freed after they expired: if a clock was set back, their expiry is in the future again. */
+/** Skips `freed` inboxes: they expired, but their expiry is in the future again if a clock was set back. */
 async function lockInboxes(tx: Tx, ids: readonly string[], now: number) {
   type Row = Omit<BatchInbox, 'outcomes'> & { outcomes: string | null };
   // On SQLite, one query per inbox takes half the time of a query with a list.
@@ -199,7 +199,7 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
     webhooksOf(tx, accountIds, inboxIds, now),
     outgoing.length === 0 ? Promise.resolve([]) : endDelivered(tx, outgoing, now),
   ]);
-  // An `accountOrder` was reserved for every recipient, even if no message is stored for it.
+  // Every recipient has reserved an `accountOrder`, even one for whom no message is stored.
   const places = new Map(
     taken.map(({ id, account, last }) => [id, { account, order: last - (counts.get(id) ?? 0) }]),
   );
@@ -234,7 +234,7 @@ async function addMessages(tx: Tx, mails: readonly PlannedMail[]): Promise<void>
   ]);
 }
 
-/** Columns of new messages; `id` contains `received_at`. */
+/** Table and columns for new messages. The other columns have defaults. */
 export const MESSAGES =
   'messages (inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order)';
 
@@ -317,7 +317,7 @@ function takeOutcome(rules: OutcomeState[]): OutcomeState['outcome'] | undefined
   return rule?.outcome;
 }
 
-/** Takes the next simulated outcome (such as a bounce) of each inbox, so that no other mail uses it. */
+/** Takes the next simulated outcome (such as a bounce) of each message's inbox, and queues it for sending. */
 async function addOutcomes(tx: Tx, mails: readonly PlannedMail[], now: number): Promise<void> {
   const rows: Value[][] = [];
   const changed = new Set<BatchInbox>();

@@ -2,12 +2,12 @@ import { anyOf, FOR_UPDATE_SKIP_LOCKED, sql, type Tx, write } from '../../databa
 import { releaseSources } from '../../reading/sql.ts';
 import { lockInboxOf } from './one.ts';
 
-/** Deleting an inbox, which is in eight indexes and has labels, costs as much as deleting this many messages. */
+/** Deleting an inbox costs as much as deleting this many messages: it is in eight indexes, and has labels. */
 export const ROWS_PER_INBOX = 4;
 
 /** Deletes about `limit` rows of emptied inboxes. @returns the number; below `limit` if no rows are left */
 export async function freeEmptied(tx: Tx, limit: number): Promise<number> {
-  // 0 is a literal, because a partial index is used only if the value is known when the query is planned.
+  // The 0 is not a parameter, because the databases would not use the partial index for a parameter.
   const emptied = await tx.all<{ seq: number }>(
     sql`select seq from inboxes where emptied_up_to > 0 limit ${Math.ceil(limit / ROWS_PER_INBOX)}
       ${FOR_UPDATE_SKIP_LOCKED}`,
@@ -68,7 +68,7 @@ export const ending = {
     return true;
   }),
 
-  /** Keeps `lastReceivedAt`, so that cursors remain valid. @returns false if the inbox is not live */
+  /** Empties an inbox, but keeps `lastReceivedAt` for cursors. @returns false if the inbox is not live */
   deleteAll: write({ mayUseReserve: true }, async (tx, inboxId: string, now: number) => {
     const emptied = await tx.run(
       sql`update inboxes set emptied_up_to = last_received_at, message_count = 0, version = version + 1

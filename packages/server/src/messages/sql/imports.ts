@@ -67,7 +67,7 @@ async function addDeliveriesOf(
   await insertRows(tx, 'wakes (webhook_id)', wakes);
 }
 
-/** Adds mails to a new inbox, with `receivedAt` 1 ms apart. The first is after `createdAt`, the last not before `now`. */
+/** Adds mails to a new inbox, received 1 ms apart: the first after `createdAt`, the last not before `now`. */
 export async function placeStaged(
   tx: Tx,
   { inbox, seq }: { inbox: InboxRecord; seq: number },

@@ -62,7 +62,7 @@ export const one = {
       content: Uint8Array;
       raw: Uint8Array | null;
     };
-    // The stored content of a small mail omits what can be derived from its raw source.
+    // For a small mail, read the raw source too: the stored content omits what can be derived from it.
     const row = await db.first<Row>(
       sql`select ${MESSAGE_COLUMNS}, i.account_id as "accountId", s.envelope, r.trail, r.authentication,
             r.content, case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end as raw

@@ -79,7 +79,7 @@ export const pages = {
     return unread ?? rows.map((row) => ({ ...toMessage(row.inboxId, row), accountOrder: row.accountOrder }));
   }),
 
-  /** Returns messages with `after < accountOrder < before`, newest first, equally fast for accounts of any size. */
+  /** Messages with `after < accountOrder < before`, newest first. Large accounts take no longer. */
   listNewest: read(async (db, accountId: string, range: Range, now: number): Promise<NewestPage | Unread> => {
     const { after, before, limit } = bounded(range);
     const account = await placesOf(db, accountId);
@@ -109,7 +109,7 @@ export const pages = {
 
   /** One line per message, newest first: `receivedAt`, a space, and the RCPT addresses as a JSON array. */
   recipients: read(async (db, inboxId: string, after: number, now: number): Promise<string> => {
-    // One string, because returning a row for each message would take longer than searching the addresses.
+    // One string, because it takes less time to search it than to return a row for each message.
     const all = bounded({ after, before: Number.POSITIVE_INFINITY, limit: MAX_RECIPIENT_ROWS });
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (${ofLiveInbox(RECIPIENTS, inboxId, all, now)}) newest`,

@@ -105,8 +105,8 @@ export const bounded = <Of extends Pick<Range, 'after' | 'before'>>(range: Of): 
 export const ASCENDING = constant('asc');
 export const DESCENDING = constant('desc');
 
-// With a join instead of subqueries, PostgreSQL would read and sort all messages. The two lower bounds are
-// combined, because an index search uses only one.
+// Subqueries, because with a join PostgreSQL would read and sort all messages. The two lower bounds are
+// one expression, because a search in an index uses only one.
 export const ofLiveInbox = (
   columns: Sql,
   inboxId: string,

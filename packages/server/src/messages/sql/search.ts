@@ -51,7 +51,7 @@ const ROWS_PER_CALL = 500;
 const BYTES_PER_CALL = 8 * 1024 * 1024;
 const MIN_LETTERS = 3;
 
-/** The database tries a pattern at each position. Longer patterns that nearly match would take seconds. */
+/** Maximum length of a pattern, which is tried at each position: long partial matches would take seconds. */
 const PATTERN_CHARACTERS = 16;
 const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
@@ -81,10 +81,10 @@ function stretchOf(found: readonly Sized[], empty: number): Stretch {
   return { place: found[rows - 1]?.place ?? empty, rows, isComplete };
 }
 
-/** Returns a `LIKE` pattern that matches all JSON with `text` in any case or Unicode form; null if it is too short. */
+/** Returns a `LIKE` pattern for JSON with `text` in any case or Unicode form; null for a short text. */
 export function likePattern(text: string): string | null {
   const stretches = fold(text).match(PIECES) ?? [];
-  // `_` matches any character. `fold` also makes i, k and - from other characters (dotted I, Kelvin sign, dashes).
+  // `fold` also makes i, k and - from other characters (dotted I, Kelvin sign, dashes), so `_` matches any.
   const patterns = stretches.map((stretch) => stretch.replaceAll(/[ik-]/g, '_'));
   const letters = (pattern: string): number => pattern.replaceAll('_', '').length;
   const [best = ''] = patterns.toSorted((a, b) => letters(b) - letters(a));
@@ -137,7 +137,7 @@ interface Candidate extends ListedMessage {
   rcptTo: string;
 }
 
-/** Number of contents per query. It is small, because a search ends as soon as it has `limit` matches. */
+/** Number of contents that one query reads: few, because a search ends as soon as it has `limit` matches. */
 const CONTENTS_AT_A_TIME = 50;
 
 async function* matchesOf(db: Db, rows: readonly Candidate[], conditions: readonly MailCondition[]) {
@@ -176,7 +176,7 @@ function pageOf(
   return { messages, place, isComplete };
 }
 
-// Without an index, a search takes 3 µs per message. A full-text index would add 80 (FTS5) to 370 µs to each write.
+// No full-text index: it would add 80 to 370 µs to each write, and a search takes only 3 µs per message.
 export const searching = {
   /** Searches the newest messages until `limit` match, or 500 messages or 8 MiB are read. */
   search: search(
@@ -207,7 +207,7 @@ export const searching = {
       const inSql = conditions.flatMap(
         (condition) => (isMailCondition(condition) ? mayMeet(condition) : meets(condition)) ?? [],
       );
-      // The account is checked again, because the row number of a deleted inbox can be used for a new one.
+      // Also checks the account, because a new inbox may have got the row number of a deleted one since.
       const rows = await db.all<Candidate>(
         sql`select ${LISTED_COLUMNS}, i.id as "inboxId", m.account_order as "accountOrder", m.rcpt_to as "rcptTo"
           from messages m join inboxes i on i.seq = m.inbox_seq join readings r on r.source_seq = m.source_seq
