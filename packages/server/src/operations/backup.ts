@@ -119,7 +119,7 @@ function giveToOwner(folder: string, files: readonly string[]): void {
   }
 }
 
-/** Renames the database and its write-ahead log. If the log stayed, SQLite would apply it to the replacement. */
+/** Gives the database and its log other names. SQLite would apply a log that stayed to the replacement. */
 function keepAs(path: string, name: string): string {
   try {
     const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });

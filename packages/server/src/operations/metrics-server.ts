@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Logger } from '../log.ts';
 
-// An `import` of node:http also loads Node's fetch: 2 MB.
+// Not by `import`, which also loads Node's fetch: 2 MB.
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
 const MAX_CONNECTIONS = 20;

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type * as client from 'prom-client';
 import type { MailAuthentication } from '../mail/mail.ts';
 
-// The main module of prom-client also loads its push gateway, cluster support and OpenTelemetry: 27 ms and 10 MB.
+// Not prom-client's main module, which also loads a push gateway and OpenTelemetry: 27 ms and 10 MB.
 const require = createRequire(import.meta.url);
 
 export const Counter = require('prom-client/lib/counter') as typeof client.Counter;
@@ -19,7 +19,7 @@ class LazyRegistry extends Registry {
       this.#hasProcessMetrics = true;
       const collect = require('prom-client/lib/defaultMetrics') as typeof client.collectDefaultMetrics;
       collect({ register: this });
-      // These gauges only sum others, and promtool rejects their names, because `_total` is for counters.
+      // These gauges are sums of others. promtool rejects their names, because `_total` is for counters.
       for (const name of ['handles', 'requests', 'resources'])
         this.removeSingleMetric(`nodejs_active_${name}_total`);
     }

@@ -53,7 +53,7 @@ function readRows(source: DatabaseSync, table: Table): Iterable<Row> {
   return statement.iterate() as unknown as Iterable<Row>;
 }
 
-/** Locks the tables, so that a server that starts now waits. @throws Error if the tables differ or have rows */
+/** Locks the tables, so that a starting server waits. @throws Error if the tables differ or have rows */
 async function lockEmpty(client: Client, tables: readonly Table[]): Promise<void> {
   const { rows } = await client.query(
     `select table_name::text as name, array_agg(column_name::text order by column_name::text collate "C") as columns
@@ -87,7 +87,7 @@ async function openTarget(url: string, tables: readonly Table[]): Promise<Client
     await upgradeTables(client);
     await client.query('begin');
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    // Reading the source may take long. Meanwhile the transaction is idle, and a time limit would end it.
+    // While the source is read, this transaction is idle, and the usual time limit would end it.
     await client.query('set local idle_in_transaction_session_timeout = 0');
     await lockEmpty(client, tables);
     return client;

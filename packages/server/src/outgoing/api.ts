@@ -123,7 +123,7 @@ function replyRoute(route: AddRoute, { store, clock, events }: HttpDeps): void {
     if (to === 'smtp') return undefined;
     if (to !== undefined) return to;
     const { via } = message.envelope;
-    // The sender of an SMS has no mail address, so the reply always goes through the provider.
+    // The sender of an SMS has no mail address, so the default is a reply through the provider.
     if (isSms(message)) return via;
     const settings = via && (await findSettings(store, message.accountId, via, clock.now()));
     return settings?.inboundUrl ? via : undefined;
@@ -166,7 +166,7 @@ async function composeReply(
   message: FullMessageRecord,
   { reply, via, now }: { reply: Reply; via: SentRecord['via'] | undefined; now: number },
 ): Promise<NewOutgoing> {
-  // A sink or catch-all inbox takes mail for many addresses. Reply from the one that the mail was sent to.
+  // A sink or catch-all inbox has many addresses. Reply from the one that the mail was sent to.
   const isOwn = inbox.kind === 'address' && !isSms(message);
   const own = isOwn ? inbox.address : (message.rcptTo[0] ?? inbox.address);
   const written = writeReply(message, reply, own);

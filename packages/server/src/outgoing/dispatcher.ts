@@ -28,10 +28,10 @@ interface DispatcherDeps extends DueLoopDeps {
 
 const cancelled = (why: string): NotSent => new NotSent('cancelled', why);
 
-/** The result to store; undefined if the transaction of the mail has stored it, or the attempt was aborted. */
+/** The result to store; undefined if it was stored together with the mail, or if the attempt was aborted. */
 type Attempted = OutgoingResult | undefined;
 
-/** Sends due items: scheduled mail into inboxes; simulated events, bounce reports and replies to the tested application. */
+/** Sends what is due: scheduled mail to inboxes; simulated events, reports and replies to the application. */
 export class Dispatcher extends DueLoop<DispatcherDeps> {
   protected readonly what = 'Outgoing mail';
 
@@ -41,7 +41,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
 
   protected async claim(now: number): Promise<number> {
     const { store, clock } = this.deps;
-    // Negative without `max`, because `limit` is not for scheduled mail.
+    // Not below 0: `inProgress` also counts scheduled mail, to which the limit does not apply.
     const limit = Math.max(0, MAX_ATTEMPTS_AT_ONCE - this.inProgress);
     const claimed = await store.outgoing.claim({ limit, leaseMs: LEASE_MS }, clock.now(), now);
     // Scheduled mails of an inbox are sent one after another; all other items are sent concurrently.
@@ -258,7 +258,7 @@ export class Dispatcher extends DueLoop<DispatcherDeps> {
   }
 }
 
-/** Returns the item of the account and that of the inbox: items stored with a read token belong to the inbox. */
+/** Items of the account and of the inbox: an item that was stored with a read token belongs to the inbox. */
 const itemsOf = (
   { accountId, inboxId }: ClaimedOutgoing,
   { name: provider }: Provider,

@@ -3,7 +3,7 @@ import { attachmentPart, bodyBytes } from '../mail/mime/part-index.ts';
 import { parseMail } from '../mail/parse.ts';
 import type { ClaimedOutgoing } from './sql.ts';
 
-/** Converts a reply for a provider's inbound webhook. Parses on the main thread: this server composed the mail, which is small. */
+/** Converts a reply for a provider's inbound webhook. Parses on the main thread, as replies are small. */
 export function inboundMail(raw: Uint8Array, { id, createdAt, details }: ClaimedOutgoing): InboundMail {
   const { summary, content, index } = parseMail(raw);
   const source = Buffer.from(raw);

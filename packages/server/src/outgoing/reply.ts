@@ -3,7 +3,7 @@ import { formatDate } from '../mail/mime/date.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 
 const MAX_QUOTED = 64 * 1024;
-/** Ids in the References header; more would make a line that servers reject (RFC 5322 section 2.1.1). */
+/** The References header keeps this many ids, the newest ones. A thread may have hundreds of mails. */
 const MAX_REFERENCES = 20;
 const MAX_RECIPIENTS = 50;
 

@@ -108,7 +108,7 @@ const complaint = ({ hostname, mailFrom, rcptTo, arrivedAt }: ReportFacts): Repo
   ],
 });
 
-/** The URL for one-click unsubscribing (RFC 8058). @throws NotSent with the reason why it does not work */
+/** Returns the URL for one-click unsubscribing (RFC 8058). @throws NotSent if the message has none */
 export function unsubscribeUrl(source: Uint8Array): string {
   const headers = headersAt(Buffer.from(source.subarray(0, MAX_HEADER_BYTES)));
   const headerNamed = (name: string): string =>

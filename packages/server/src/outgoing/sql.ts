@@ -110,7 +110,7 @@ async function claimScheduled(tx: Tx, now: number, leasedUntil: number): Promise
   const due = await tx.all<{ seq: number }>(
     sql`select distinct inbox_seq as seq from outgoing o where kind = 'scheduled' and ${IS_DUE(now)} limit ${CLAIMED}`,
   );
-  // Locked, so that other nodes skip these inboxes.
+  // Lock the inboxes, so that other nodes skip them.
   const locked = await tx.all<{ seq: number }>(
     sql`select seq from inboxes where seq ${anyOf(due.map(({ seq }) => seq))} order by seq ${FOR_UPDATE_SKIP_LOCKED}`,
   );
@@ -136,7 +136,7 @@ async function liveSeq(tx: Tx, accountId: string, inboxId: string, now: number):
 }
 
 export const outgoing = {
-  /** Skips rows of inboxes that ended or have {@link MAX_PENDING} rows. @returns how many were added */
+  /** Skips rows of ended inboxes, and of those with {@link MAX_PENDING} pending rows. @returns the number */
   add: write({ keepsInboxes: true }, async (tx, rows: NewOutgoing[], now: number): Promise<number> => {
     let added = 0;
     for (const row of rows) {
@@ -185,7 +185,7 @@ export const outgoing = {
     },
   ),
 
-  /** Releases all leases. Only at the start of a single server, when no other process can hold one. */
+  /** Releases all leases. Only for the start of the only server, when no process can hold a lease. */
   releaseAll: write({ mayUseReserve: true }, (tx) =>
     tx.run(sql`update outgoing set leased_until = null where leased_until is not null`),
   ),
@@ -227,7 +227,7 @@ export const outgoing = {
     },
   ),
 
-  /** Changes the time of a scheduled mail; null cancels it. @returns false if it is not pending or is being sent */
+  /** Changes `dueAt` of a scheduled mail; null cancels it. @returns false unless pending and not leased */
   reschedule: write(
     { keepsInboxes: true },
     async (

@@ -20,7 +20,7 @@ const received = ({ id, receivedAt, summary, content }: FullMessageRecord): Mail
   ),
 });
 
-/** Groups mails that share a Message-ID, a reference, or the subject without prefixes such as `Re:`. */
+/** Groups mails that have an id in common, or the subject without prefixes such as `Re:`. */
 export function threadsOf(messages: readonly FullMessageRecord[], outgoing: readonly OutgoingRecord[]) {
   const mails = messages.map(received);
   const idsOf = new Map(mails.map(({ id, ids }) => [id, ids]));
