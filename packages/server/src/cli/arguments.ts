@@ -46,7 +46,7 @@ export class ArgumentError extends Error {
   override readonly name = 'ArgumentError';
 }
 
-/** Also rejects a name in the form of an account id, because commands accept names and ids. */
+/** Checks a name. It must not have the form of an account id, because commands accept names and ids. */
 export async function readName(text: string): Promise<string> {
   // Imported dynamically, because the server loads this file too and does not need these 400 modules.
   const [{ CreateKey }, { Value }] = await Promise.all([

@@ -22,7 +22,7 @@ export interface Share {
   revoke(): void;
   held: number;
   isComplete: boolean;
-  /** `held` when the measurement began; undefined (not measured) for a share that was opened or waited since then. */
+  /** `held` when the measurement began; undefined if the share was opened or waited since, so is not measured. */
   before: number | undefined;
 }
 

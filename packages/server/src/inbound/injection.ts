@@ -16,7 +16,7 @@ interface Incoming {
 interface InjectedMessage extends Incoming {
   /** '' is the null reverse-path `<>` (RFC 5321 section 4.5.5). */
   mailFrom: string;
-  /** Recorded in the message. It need not be an address of the inbox. */
+  /** Stored with the message. It need not be an address of the inbox. */
   rcptTo: string;
   requestId: string;
 }

@@ -121,7 +121,7 @@ type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;
 const MAX_HOPS = 100;
 /** Maximum characters of an event's `detail`. A header field may be as long as the message. */
 const MAX_DETAIL = 300;
-/** Times in headers are whole seconds, and some programs round up: such a difference is no error. */
+/** Times in headers are whole seconds, and some programs round up, so a difference of 1 s is no error. */
 const TOLERANCE_MS = 1_000;
 /** Steps that may come before the time in a mail's Date header, because senders reuse connections. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);

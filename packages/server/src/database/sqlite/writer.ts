@@ -54,7 +54,7 @@ function bytesAdded({ path, args: [items, ...others] }: Call): number {
 function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
   const numberOf = (query: string): number => Number(Object.values(database.prepare(query).get() ?? {})[0]);
   const pageBytes = numberOf('pragma page_size');
-  /** Free bytes at the last failed truncation of the WAL. The next one waits until more bytes are free. */
+  /** Free bytes of the disk when the WAL could not be truncated. A new attempt waits until more are free. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
   let admitted = 0;
 
