@@ -1,12 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
+import type { Range } from '../database/sql.ts';
 import type { EventBus } from '../events.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import type { Filters } from '../mail/matching/filters.ts';
 import { RecipientLines } from '../mail/matching/similar-addresses.ts';
 import { createSharing, type Store } from '../store.ts';
-import type { CheckRange, MessageRecord, OpenRange } from './records.ts';
+import type { CheckRange, MessageRecord, MessageRow, OpenRange } from './records.ts';
 
 /** Limits concurrency to `slots`. One account gets at most `slots - 1`; accounts with queued work take turns. */
 export function createSlots(slots: number) {
@@ -87,6 +88,27 @@ function createFollowedPages(read: Store['messages']['listAfter']) {
   return pageAfter;
 }
 
+/** Returns the newest messages of an inbox, newest first, cached until it changes: clients poll with different `since`. */
+function createNewestRows(read: Store['messages']['listRows']) {
+  const cache = new LRUCache<string, { after: number; rows: MessageRow[] }>({
+    maxSize: 8 * 1024 * 1024,
+    sizeCalculation: ({ rows }) => rows.reduce((sum, { summary }) => sum + summary.length + 200, 200),
+  });
+  /** @param range must include the newest message */
+  return async ({ id, version }: InboxRecord, range: Range, now: number): Promise<MessageRow[]> => {
+    const key = `${id} ${version}`;
+    const known = cache.get(key);
+    const after = known?.rows.filter(({ receivedAt }) => receivedAt > range.after);
+    if (known && after && (known.after <= range.after || after.length >= range.limit)) {
+      return after.slice(0, range.limit);
+    }
+    const rows = await read(id, range, now);
+    const isAll = rows.length < range.limit;
+    cache.set(key, { after: isAll ? range.after : (rows.at(-1)?.receivedAt ?? 1) - 1, rows });
+    return rows;
+  };
+}
+
 export type HeldDeps = ReturnType<typeof createHeldDeps>;
 
 /** The store for waits, streams and lists, which share results. @param findInbox a cached `inboxes.find` */
@@ -121,7 +143,7 @@ export function createHeldDeps(
     },
     messages: {
       ...messages,
-      listRows: paged('rows', messages.listRows),
+      listNewestRows: createNewestRows(paged('rows', messages.listRows)),
       listAfter: createFollowedPages(messages.listAfter),
       listByAccount: paged('account', messages.listByAccount),
       listNewest: paged('newest', messages.listNewest),

@@ -18,13 +18,12 @@ import { routesOf } from '../http/route.ts';
 import { type Condition, conditionsOf, type TextField } from '../mail/matching/conditions.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
 import { timeOfRfc3339 } from './cursor.ts';
-import { createNewestRows, type ListQuery, listAccountMessages, listMessages, pageJson } from './list.ts';
+import { type ListQuery, listAccountMessages, listMessages, pageJson } from './list.ts';
 
 const NEVER = new AbortController().signal;
 
 export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteContext): void {
   const route = routesOf(app, 'Messages');
-  const listDeps = { ...heldDeps, newest: createNewestRows() };
   route('GET /v1/inboxes/:id/messages', {
     access: 'inbox:read',
     operationId: 'listMessages',
@@ -39,7 +38,7 @@ export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteC
       const inbox = callersInbox(request);
       const query = listQuery(request.query);
       const list = async (signal: AbortSignal) => {
-        const page = await listMessages(listDeps, inbox, query, signal);
+        const page = await listMessages(heldDeps, inbox, query, signal);
         return { isEmpty: page.messages.length === 0, body: pageJson(page) };
       };
       if (query.waitMs > 0) {

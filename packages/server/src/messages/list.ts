@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
 import { SECOND_MS } from '../clock.ts';
 import type { Range } from '../database/sql.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
@@ -52,7 +51,7 @@ type Places = Omit<Range, 'limit'>;
 interface Listing<Row extends MessageRow> extends Places {
   source: ChangeSource;
   /** Returns the place of the newest message. It is valid until `until` (epoch ms) or the next message. */
-  newest(now: number, isFirst: boolean): Promise<{ place: number; until: number }>;
+  newest(now: number): Promise<{ place: number; until: number }>;
   find(range: Places): Promise<Found<Row>>;
   placeOf(row: Row): number;
   cursorAt(place: number): string;
@@ -119,13 +118,13 @@ async function list<Row extends MessageRow>(
 ): Promise<ListedPage<Row>> {
   const { after, before, source } = listing;
   if (waitMs === 0) {
-    const { place } = await listing.newest(deps.clock.now(), true);
+    const { place } = await listing.newest(deps.clock.now());
     return pageAfter(listing, after, place);
   }
   let last: ListedPage<Row> | undefined;
   let seen = 0;
   const held = await readUntil({ ...deps, source, signal }, waitMs, async (now) => {
-    const newest = await listing.newest(now, last === undefined);
+    const newest = await listing.newest(now);
     if (!last || newest.place > seen) {
       const page = await pageAfter(listing, Math.max(after, seen), newest.place);
       // If the search of the first page ran out of time, keep its `searchedTo`: the client continues there.
@@ -149,36 +148,9 @@ function timeOfBefore(before: string | undefined): number {
   throw invalidField('before', message);
 }
 
-type NewestRows = ReturnType<typeof createNewestRows>;
-
-/** Cache of the newest messages by inbox id and version, for clients that poll with different `since`. */
-export const createNewestRows = () =>
-  new LRUCache<string, { after: number; rows: MessageRow[] }>({
-    maxSize: 8 * 1024 * 1024,
-    sizeCalculation: ({ rows }) => rows.reduce((sum, { summary }) => sum + summary.length + 200, 200),
-  });
-
-/** Messages, newest first, cached until the inbox changes. @param range must include the newest message */
-async function newestRows(
-  { store: { messages }, clock, newest }: HeldDeps & { newest: NewestRows },
-  { id, version }: InboxRecord,
-  range: Range,
-): Promise<MessageRow[]> {
-  const key = `${id} ${version}`;
-  const known = newest.get(key);
-  const after = known?.rows.filter(({ receivedAt }) => receivedAt > range.after);
-  if (known && after && (known.after <= range.after || after.length >= range.limit)) {
-    return after.slice(0, range.limit);
-  }
-  const rows = await messages.listRows(id, range, clock.now());
-  const isAll = rows.length < range.limit;
-  newest.set(key, { after: isAll ? range.after : (rows.at(-1)?.receivedAt ?? 1) - 1, rows });
-  return rows;
-}
-
 /** @throws AppError `invalid_since`, `invalid_request`, `inbox_expired`, `not_found`; the reason of `signal` */
 export async function listMessages(
-  deps: HeldDeps & { newest: NewestRows },
+  deps: HeldDeps,
   inbox: InboxRecord,
   query: ListQuery,
   signal: AbortSignal,
@@ -187,21 +159,22 @@ export async function listMessages(
   const { limit, conditions, waitMs } = query;
   const { inboxes, messages } = deps.store;
   const before = timeOfBefore(query.before);
-  const isOfVersion = waitMs === 0 && !Number.isFinite(before);
+  let current = inbox;
   const listing: Listing<MessageRow> = {
     source: { accountId, subscribe: (listener) => deps.events.onMessage(id, listener) },
     after: query.since === undefined ? 0 : timeOfSince(id, query.since),
     before,
-    async newest(now, isFirst) {
-      const current = isFirst ? inbox : stillLiveInbox(await inboxes.find(accountId, id, now), now, id);
+    async newest(now) {
+      // `inbox` was read before a held request subscribed, so a message that arrived in between would be missed.
+      if (waitMs > 0) current = stillLiveInbox(await inboxes.find(accountId, id, now), now, id);
       return { place: current.lastReceivedAt, until: current.expiresAt };
     },
     async find(places) {
       if (conditions.length > 0) return findNewest(deps, { accountId, inboxId: id }, query, places, signal);
       const range = { ...places, limit: limit + 1 };
-      const rows = isOfVersion
-        ? await newestRows(deps, inbox, range)
-        : await messages.listRows(id, range, deps.clock.now());
+      const rows = await (Number.isFinite(before)
+        ? messages.listRows(id, range, deps.clock.now())
+        : messages.listNewestRows(current, range, deps.clock.now()));
       const hasMore = rows.length > limit;
       return { messages: rows.slice(0, limit), hasMore, place: places.after, searchedTo: null };
     },

@@ -43,6 +43,19 @@ describe.each([
     expect(body.messages).toEqual([]);
   });
 
+  it('answers at once when a message arrives after the inbox was found and before the wait begins', async () => {
+    const { inboxes } = http.store;
+    const { findByToken } = inboxes;
+    let id = '';
+    inboxes.findByToken = async (...args) => {
+      const found = await findByToken(...args);
+      id ||= await http.deliver(inbox);
+      return found;
+    };
+    const { body } = await ask(http, inbox, {}).finally(() => Object.assign(inboxes, { findByToken }));
+    expect(body.messages).toMatchObject([{ id }]);
+  });
+
   it('goes on waiting while nothing matches, and its cursor covers what it passed over', async () => {
     const waiting = ask(http, inbox, { subject: 'reset', since: inbox.cursor });
     await http.clock.untilSleeping();

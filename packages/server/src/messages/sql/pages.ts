@@ -9,7 +9,6 @@ import {
   ofLiveInbox,
   type StoredMessage,
   toMessage,
-  toRow,
   WITH_READING,
 } from './rows.ts';
 
@@ -54,7 +53,7 @@ export const pages = {
   listRows: read(async (db, inboxId: string, range: Range, now: number): Promise<MessageRow[] | Unread> => {
     const rows = await db.all<ListedMessage>(ofLiveInbox(LISTED_COLUMNS, inboxId, bounded(range), now));
     const unread = unreadOf(rows, timeOf);
-    return unread ?? rows.map((row) => ({ ...toRow(row), inboxId }));
+    return unread ?? rows.map((row) => ({ ...row, inboxId }));
   }),
 
   listAfter: read(async (db, inboxId: string, range: OpenRange, now: number) => {
@@ -100,7 +99,7 @@ export const pages = {
     const unread = unreadOf(live, () => newest);
     if (unread) return unread;
     return {
-      messages: live.map(toRow),
+      messages: live,
       place: last?.accountOrder ?? before,
       time: last?.receivedAt ?? 0,
       isComplete: rows.length < limit,

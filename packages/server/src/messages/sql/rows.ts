@@ -81,8 +81,6 @@ export function toMessage(inboxId: string, row: StoredMessage): MessageRecord {
   };
 }
 
-export const toRow = <Row extends ListedMessage>({ source: _, ...row }: Row) => row;
-
 export function readEnvelope(
   text: string,
   reading: { trail: string; authentication: string | null },

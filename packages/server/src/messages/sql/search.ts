@@ -36,7 +36,6 @@ import {
   readContents,
   type StoredMessage,
   toMessage,
-  toRow,
   utf8TextOf,
   WITH_READING,
 } from './rows.ts';
@@ -222,7 +221,7 @@ export const searching = {
       const messages: AccountMessageRow[] = [];
       for await (const match of matchesOf(db, rows, conditions.filter(isMailCondition))) {
         const { accountOrder, receivedAt } = match;
-        messages.push(toRow(match));
+        messages.push(match);
         if (messages.length < limit) continue;
         return {
           messages,
