@@ -84,13 +84,11 @@ export function operationAt(path: string): Operation<never, unknown> {
 /** Parses the mails with these ids. Resolves when their content is stored, or they are deleted. */
 export type ReadSources = (sources: readonly number[]) => Promise<void>;
 
-const noReader: ReadSources = () => Promise.reject(new Error('This process reads no mail.'));
-
 /** @param read parses mails that an operation needs @param onDamage called once for each kind of damage */
 export function storeOf(
   invoke: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
   own: Pick<Store, 'close' | 'generation' | 'pendingWrites'>,
-  read: ReadSources = noReader,
+  read: ReadSources = () => Promise.reject(new Error('This process reads no mail.')),
   onDamage: (error: AppError) => void = () => undefined,
 ): Store {
   const damages = new Map<string, AppError>();

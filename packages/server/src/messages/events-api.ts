@@ -143,8 +143,6 @@ async function isDrained(raw: ServerResponse, clock: Clock, signal: AbortSignal)
   return !raw.writableNeedDrain;
 }
 
-/** Messages per page. One page is kept in memory for each slow client. */
-
 interface Followed {
   message: MessageRecord;
   cursor: string;
@@ -177,17 +175,15 @@ function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: num
 
 /** Sends messages in commit order. @param after only messages with a higher `accountOrder` are sent */
 function followAccount({ store, events }: HeldDeps, accountId: string, after: number): Followable {
+  const cursorOf = (order: number) => accountCursorAt(accountId, order);
   let place = after;
   return {
-    ...{ cursor: accountCursorAt(accountId, after), hadMessages: false },
+    ...{ cursor: cursorOf(after), hadMessages: false },
     source: { accountId, subscribe: (listener) => events.onAccountMessage(accountId, listener) },
     async next(now) {
       const page = await store.messages.listByAccount(accountId, { after: place, limit: HELD_PAGE }, now);
       place = page.at(-1)?.accountOrder ?? place;
-      const messages = page.map((message) => ({
-        message,
-        cursor: accountCursorAt(accountId, message.accountOrder),
-      }));
+      const messages = page.map((one) => ({ message: one, cursor: cursorOf(one.accountOrder) }));
       return { messages, until: Number.POSITIVE_INFINITY };
     },
   };

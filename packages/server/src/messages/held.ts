@@ -50,7 +50,7 @@ export function createSlots(slots: number) {
   };
 }
 
-/** Messages that a request which follows an inbox or account reads at a time, in one or two milliseconds. */
+/** Messages that a wait or stream reads at a time, in one or two milliseconds, and keeps for a slow client. */
 export const HELD_PAGE = 50;
 /** Maximum cached results. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;

@@ -55,8 +55,8 @@ export function toUnavailable(error: unknown): AppError | undefined {
   const state = STATES[code] ?? (/^[0-9A-Z]{5}$/.test(code) ? STATES_BY_CLASS[code.slice(0, 2)] : undefined);
   if (state !== undefined) return unavailable(state, error);
   if (error instanceof StandbyError) return unavailable('without a primary', error);
-  if (UNREACHABLE.test(code) || CLOSED_TEXT.test(error.message) || NO_ANSWER_TEXT.test(error.message))
-    return unavailable('unreachable', error);
+  if (NO_ANSWER_TEXT.test(error.message)) return unavailable('overloaded or unreachable', error);
+  if (UNREACHABLE.test(code) || CLOSED_TEXT.test(error.message)) return unavailable('unreachable', error);
   return undefined;
 }
 

@@ -80,7 +80,7 @@ function problemOf(text: string, url: URL | null): string | undefined {
     return `The webhook URL must begin with https:// or http://, not ${quoted(protocol)}.`;
   if (url.username !== '' || url.password !== '')
     return 'The webhook URL must not contain a user name or password. Verify the signature of webhooks instead.';
-  if (!isAllowedPort(port))
+  if (!['', '80', '443'].includes(port) && (Number(port) < 1024 || REFUSED_PORTS.has(Number(port))))
     return `Port ${port} is not allowed for webhooks. Use 80, 443, or a port from 1024 up that no other known protocol uses.`;
   // Percent-encoding can lengthen the URL.
   if (href.length > MAX_URL_LENGTH)
@@ -91,9 +91,6 @@ function problemOf(text: string, url: URL | null): string | undefined {
 /** The URL for error messages, without parts that may contain a secret. */
 const shownUrl = (text: string): string =>
   text.includes('@') ? 'The given text' : quoted(text.replace(/[?#].*/s, '…'));
-
-const isAllowedPort = (text: string): boolean =>
-  ['', '80', '443'].includes(text) || (Number(text) >= 1024 && !REFUSED_PORTS.has(Number(text)));
 
 const refused = (sentence: string, cause?: unknown): AppError =>
   new AppError('webhook_url_refused', sentence, {}, { cause });
