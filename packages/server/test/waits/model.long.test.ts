@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
+import type { Body } from '../support/api-client.ts';
 import { type Chance, chance } from '../support/chance.ts';
 import { inForm } from '../support/form.ts';
+import { rcpt } from '../support/mail/smtp-mail.ts';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
-import { smtpClient } from '../support/smtp-script.ts';
 import type { TestApp } from '../support/start-app.ts';
 
 const STEPS = inForm(120, 1_500);
@@ -32,9 +33,6 @@ interface Box {
 
 /** Addresses of one family are near misses of each other: two letters differ at most. Those of others are not. */
 const FAMILIES = ['orders-alpha', 'newsletter-tango', 'unrelated-zulu'];
-
-// biome-ignore lint/suspicious/noExplicitAny: JSON as a client reads it.
-type Json = any;
 
 /** The truth, and the operations that change it. */
 class World {
@@ -86,14 +84,7 @@ class World {
   /** A sender mistypes an address. */
   async refuse(): Promise<void> {
     const address = this.#newAddress();
-    const client = await smtpClient(this.app.smtp.port);
-    await client.play([
-      '→ 220',
-      'EHLO app.example.org → 250',
-      'MAIL FROM:<app@shop.example> → 250',
-      `RCPT TO:<${address}> → 550 5.1.1`,
-      'QUIT → 221',
-    ]);
+    expect(await rcpt(this.app.smtp.port, address)).toMatch(/^550 5\.1\.1/);
     this.refused.set(address, { created: this.#created, at: Date.now() });
     // Refusals are written behind the reply; another server knows nothing of what is not written yet.
     const path = `/v1/refusals?address=${encodeURIComponent(address)}`;
@@ -123,12 +114,11 @@ class World {
 
 const familyOf = (address: string): string => FAMILIES.find((family) => address.startsWith(family)) ?? '';
 
-const CONDITIONS = [
-  { subject: 'Reset' },
-  { subject: 'Welcome', code: true },
-  { subject: 'Sign in', code: true },
-];
 type Conditions = { subject: string; code?: boolean };
+const CONDITIONS: Conditions[] = [
+  { subject: 'Reset' },
+  ...['Welcome', 'Sign in'].map((subject) => ({ subject, code: true })),
+];
 /** More than ever arrive, so that every wait is in vain. */
 const WANTED = 50;
 
@@ -166,23 +156,19 @@ function claims(box: Box, conditions: Conditions): string[] {
 }
 
 /** Compares an explanation with the truth. */
-function check(world: World, box: Box, conditions: Conditions, explanation: Json): void {
+function check(world: World, box: Box, conditions: Conditions, explanation: Body): void {
   const unmatched = box.mails.filter((mail) => failedOf(mail, conditions).length > 0);
   expect(explanation.seenCount, JSON.stringify([box, conditions, explanation])).toBe(unmatched.length);
-  expect(explanation.seen.map(({ message }: Json) => message.subject)).toEqual(
-    unmatched
-      .map(({ subject }) => subject)
-      .toReversed()
-      .slice(0, MAX_SEEN),
-  );
+  const subjects = unmatched.map(({ subject }) => subject).toReversed();
+  expect(explanation.seen.map(({ message }: Body) => message.subject)).toEqual(subjects.slice(0, MAX_SEEN));
   // Refused while the inbox existed, and not long before the wait. What other live inboxes received was meant for them.
   const refusedWithin = (ms: number) =>
     [...world.refused]
       .filter(([, { created, at }]) => created >= box.number && at > Date.now() - ms)
       .map(([address]) => address);
   const isSimilar = (address: string) => familyOf(address) === familyOf(box.address);
-  const misses: Json[] = explanation.nearMisses;
-  const missed = misses.map(({ address }: Json) => address);
+  const misses: Body[] = explanation.nearMisses;
+  const missed = misses.map(({ address }: Body) => address);
   expect(missed).toEqual(expect.arrayContaining(refusedWithin(WINDOW_MS - SLACK_MS).filter(isSimilar)));
   for (const miss of misses) {
     expect(miss).toMatchObject({ outcome: 'refused', inboxId: null, times: 1 });
@@ -196,7 +182,7 @@ function check(world: World, box: Box, conditions: Conditions, explanation: Json
     expect([reason, missed.length, box.mails.length]).toEqual(['refused', 0, 0]);
     expect(refusedWithin(WINDOW_MS + SLACK_MS)).toContain(address);
   }
-  const named = misses.filter(({ address }: Json) => summary.includes(`Mail for ${address} was refused`));
+  const named = misses.filter(({ address }: Body) => summary.includes(`Mail for ${address} was refused`));
   expect(named).toHaveLength(Math.min(misses.length, 1));
 }
 

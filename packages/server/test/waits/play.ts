@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import { plainResponse, type SmtpClient, smtpClient } from '../support/smtp-script.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 import type { Mail, Situation, Step } from './situations.ts';
 
@@ -67,32 +67,20 @@ export class Stage {
   }
 }
 
-const encoded = (user: string, password: string): string =>
-  Buffer.from(`\0${user}\0${password}`).toString('base64');
+/** The rest of a message, from the Content-Type on. */
+function contentOf({ html, attachment, bytes, text = 'Hello.' }: Mail): string {
+  if (html) return `Content-Type: text/html; charset=utf-8\r\n\r\n${html}`;
+  if (attachment)
+    return `Content-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n<img src="cid:logo">\r\n--b\r\nContent-Type: image/png\r\nContent-ID: <logo>\r\nContent-Disposition: ${attachment}; filename=logo.png\r\n\r\nPNG\r\n--b--`;
+  return `\r\n${bytes ? `${'x'.repeat(70)}\r\n`.repeat(bytes / 72) : text}`;
+}
 
 /** A message as it is sent after DATA, dot included. */
-function textOf({
-  to,
-  from = 'app@shop.example',
-  subject = 'Hello',
-  text = 'Hello.',
-  ...mail
-}: Mail): string {
+function textOf(mail: Mail): string {
+  const { to, from = 'app@shop.example', subject = 'Hello', raw, bareLf } = mail;
   const head = `From: Shop <${from}>\r\nTo: ${to}\r\nSubject: ${subject}\r\nMIME-Version: 1.0`;
-  const body = mail.bytes
-    ? 'x'
-        .repeat(70)
-        .concat('\r\n')
-        .repeat(mail.bytes / 72)
-    : text;
-  const whole = mail.raw
-    ? mail.raw
-    : mail.html
-      ? `${head}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n${mail.html}`
-      : mail.attachment
-        ? `${head}\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n<img src="cid:logo">\r\n--b\r\nContent-Type: image/png\r\nContent-ID: <logo>\r\nContent-Disposition: ${mail.attachment}; filename=logo.png\r\n\r\nPNG\r\n--b--`
-        : `${head}\r\n\r\n${body}`;
-  return `${mail.bareLf ? whole.replaceAll('\r\n', '\n') : whole}\r\n.`;
+  const whole = raw || `${head}\r\n${contentOf(mail)}`;
+  return `${bareLf ? whole.replaceAll('\r\n', '\n') : whole}\r\n.`;
 }
 
 /** One situation while it is played. */
@@ -117,11 +105,8 @@ class Play {
     for (const step of before) await this.#do(step);
     const { since, timeoutSeconds = DEFAULT_WAIT, ...asked } = wait;
     const { id, token, credential } = this.#mine(as);
-    const body = {
-      ...asked,
-      timeoutSeconds,
-      ...(since !== undefined && { since: await this.#sinceOf(since) }),
-    };
+    const from = since === undefined ? undefined : await this.#sinceOf(since);
+    const body = { ...asked, timeoutSeconds, since: from };
     const begun = this.#clock.now();
     let isOver = false;
     const held = this.#app.api('POST', `/v1/inboxes/${id}/wait`, { as: credential, body }).finally(() => {
@@ -200,7 +185,7 @@ class Play {
 
   async #send(mail: Mail): Promise<void> {
     const { to, from = 'app@shop.example', ip, helo = 'app.example.org', others } = mail;
-    const auth = mail.auth && encoded(this.fill(mail.auth[0]), this.fill(mail.auth[1]));
+    const auth = mail.auth && plainResponse(this.fill(mail.auth[0]), this.fill(mail.auth[1]));
     const size = mail.declares ? ` SIZE=${mail.declares}` : '';
     const lines = [
       `EHLO ${helo}`,

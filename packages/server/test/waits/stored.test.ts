@@ -5,6 +5,7 @@ import { describeOnEngines } from '../support/nodes.ts';
 import { useApp } from '../support/start-app.ts';
 
 const SECRET = 'Secret words 4711';
+const SUMMARY = '1 message arrived; none has "confirm" in its subject.';
 
 describeOnEngines('what a failed wait has explained', (engine) => {
   const clock = new FakeClock();
@@ -44,8 +45,8 @@ describeOnEngines('what a failed wait has explained', (engine) => {
     expect(body).toMatchObject({
       hasContent: false,
       explanation: {
-        ...{ summary: '1 message arrived; none has "confirm" in its subject.', seenCount: 1, seen: [] },
-        causes: [{ code: 'not_matching', text: '1 message arrived; none has "confirm" in its subject.' }],
+        ...{ summary: SUMMARY, seenCount: 1, seen: [] },
+        causes: [{ code: 'not_matching', text: SUMMARY }],
       },
     });
     expect((await app.api('GET', path, { as: inbox.token })).status).toBe(401);
@@ -55,10 +56,7 @@ describeOnEngines('what a failed wait has explained', (engine) => {
     const { waitId } = await failed({ run: 'stored' });
     const { body } = await app.api('GET', '/v1/reports/runs?label.run=stored');
     const [failure] = body.inboxes[0].waits.failures;
-    expect(failure).toMatchObject({
-      waitId,
-      summary: '1 message arrived; none has "confirm" in its subject.',
-    });
+    expect(failure).toMatchObject({ waitId, summary: SUMMARY });
   });
 
   it('is kept of the last 20 failed waits of an inbox', async () => {

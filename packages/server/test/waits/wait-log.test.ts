@@ -1,4 +1,4 @@
-import type { SeenMessage, WaitExplanation } from '@mayfly/client/contract';
+import type { SeenMessage } from '@mayfly/client/contract';
 import { describe, expect, it } from 'vitest';
 import type { InboxRecord } from '../../src/inboxes/records.ts';
 import type { Explanation } from '../../src/waits/outcome.ts';
@@ -8,26 +8,14 @@ import { inboxAt } from '../store/builders.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 const inboxWith = (labels: Record<string, string>): InboxRecord => ({
-  ...inboxAt(),
-  ...{
-    accountId: 'acc_1',
-    labels,
-    replay: 'none',
-    messageCount: 0,
-    receivedCount: 0,
-    lastReceivedAt: 0,
-    version: 0,
-  },
+  ...{ ...inboxAt(), accountId: 'acc_1', labels, replay: 'none' },
+  ...{ messageCount: 0, receivedCount: 0, lastReceivedAt: 0, version: 0 },
 });
 const labelled = inboxWith({ run: '1' });
 const expectation = { match: {}, count: 1, waitMs: 5, waitedMs: 0 };
 const succeeded = [{ matched: true, explanation: null, waitedMs: 5 }, null] as const;
 const NOTHING = { refused: [], nearMisses: [], otherMail: [], failedHandshakes: [] };
-const failed = (
-  reason: Explanation['reason'],
-  plainSummary = 'No message arrived.',
-  seen: WaitExplanation['seen'] = [],
-) => {
+const failed = (reason: Explanation['reason'], plainSummary = 'None.', seen: SeenMessage[] = []) => {
   const wire = { reason, summary: 'with content', causes: [], seenCount: 0, ...NOTHING, seen };
   const explanation = { ...wire, plainSummary, causes: [], seen: [], refused: [] };
   return [{ matched: false, waitedMs: 5, explanation }, wire] as const;
@@ -37,16 +25,11 @@ const failureIn = ([ended]: EndedWait[] = []) => (ended?.kind === 'wait' ? ended
 
 /** A log whose store notes each batch. */
 function start() {
-  const clock = new FakeClock();
   const batches: EndedWait[][] = [];
-  const add = async (waits: EndedWait[]) => {
-    batches.push(waits);
-  };
+  const add = async (waits: EndedWait[]) => void batches.push(waits);
   const explained: ExplainedWait[] = [];
-  const addExplained = async (waits: ExplainedWait[]) => {
-    explained.push(...waits);
-  };
-  const log = createWaitLog({ add, addExplained }, clock, () => undefined);
+  const addExplained = async (waits: ExplainedWait[]) => void explained.push(...waits);
+  const log = createWaitLog({ add, addExplained }, new FakeClock(), () => undefined);
   return { batches, explained, log };
 }
 

@@ -1,5 +1,5 @@
 import type { MailLink } from '@mayfly/client/contract';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Body, startHttp, type TestInbox, type TestMail, useHttp } from '../http/start-http.ts';
 import { mailTo, refusalOf } from '../store/builders.ts';
 
@@ -8,7 +8,6 @@ const DAY = 24 * 60 * 60 * SECOND;
 
 const verify: MailLink = { href: 'https://shop.example/confirm?t=1', text: 'Confirm', kind: 'verify' };
 const other: MailLink = { href: 'https://shop.example/terms', text: 'Terms', kind: 'other' };
-const code = { value: '482913', context: 'Your code is 482913' };
 
 describe('a wait that explains itself', () => {
   const http = useHttp();
@@ -86,15 +85,12 @@ describe('a wait that explains itself', () => {
   });
 
   describe('with a condition', () => {
+    const text = 'Your code is 482913';
     const mail: TestMail = {
       from: { address: 'no-reply@shop.example', name: 'Shop' },
       to: [{ address: 'ada@example.com', name: '' }],
-      subject: 'Hello',
-      preview: 'Your code is 482913',
-      text: 'Your code is 482913',
-      attachmentCount: 0,
-      codes: [code],
-      links: [other, verify],
+      ...{ subject: 'Hello', preview: text, text, attachmentCount: 0, links: [other, verify] },
+      codes: [{ value: '482913', context: text }],
     };
     it.each<[right: object, wrong: object, expected: string, got?: string]>([
       [{ from: 'SHOP' }, { from: 'bank' }, 'bank', 'Shop <no-reply@shop.example>'],
@@ -133,14 +129,9 @@ describe('a wait that explains itself', () => {
         { condition: 'link', expected: 'a link', got: 'no link' },
       ]);
       const all = { kind: 'reset', href: 'example', text: 'Reset' };
+      const expected = 'a link of kind reset, with "example" in its address, with "Reset" in its words';
       const { seen } = (await look({ link: all })).explanation;
-      expect(seen[0].failed).toEqual([
-        {
-          condition: 'link',
-          expected: 'a link of kind reset, with "example" in its address, with "Reset" in its words',
-          got: 'no link',
-        },
-      ]);
+      expect(seen[0].failed).toEqual([{ condition: 'link', expected, got: 'no link' }]);
       expect((await look({ link: {} })).explanation.seen[0].failed).toMatchObject([{ expected: 'a link' }]);
     });
 
@@ -177,33 +168,25 @@ describe('a wait that explains itself', () => {
   });
 
   describe('in vain', () => {
-    const refusal = (address: string, at: number) => refusalOf(address, { at });
+    const refusal = (at: number) => refusalOf('brave.otter@mayfly.test', { at });
 
     it('shows the refusals of its address after since, the newest first', async () => {
-      const now = http.clock.now();
-      await http.store.refusals.add(
-        [1, 2, 3].map((second) => refusal('brave.otter@mayfly.test', now - second * SECOND)),
-      );
-      const at = (second: number) => new Date(now - second * SECOND).toISOString();
+      const times = [1, 2, 3].map((second) => http.clock.now() - second * SECOND);
+      await http.store.refusals.add(times.map(refusal));
+      const at = (second: number) => new Date(times[second - 1] ?? 0).toISOString();
       const { explanation } = await look({});
       expect(explanation.refused).toEqual(
-        [1, 2, 3].map((second) => ({
-          ...refusal('brave.otter@mayfly.test', 0),
-          at: at(second),
-          fault: null,
-        })),
+        [1, 2, 3].map((second) => ({ ...refusal(0), at: at(second), fault: null })),
       );
       const later = await wait({ since: at(2), timeoutSeconds: 0 });
       expect(later.body.explanation.refused).toMatchObject([{ at: at(1) }]);
     });
 
     it('looks only after the refusals of the last moment were written', async () => {
-      const { refusalsWritten } = http.hooks;
-      http.hooks.refusalsWritten = () =>
-        http.store.refusals.add([refusal('brave.otter@mayfly.test', http.clock.now())]);
-      const { explanation } = await look({});
-      http.hooks.refusalsWritten = refusalsWritten;
-      expect(explanation.refused).toHaveLength(1);
+      using _written = vi
+        .spyOn(http.hooks, 'refusalsWritten')
+        .mockImplementation(() => http.store.refusals.add([refusal(http.clock.now())]));
+      expect((await look({})).explanation.refused).toHaveLength(1);
     });
   });
 

@@ -3,7 +3,6 @@ import { openStream } from '../../../support/event-stream.ts';
 import { type Body, startHttp, type TestInbox, useAccounts } from '../../start-http.ts';
 
 const MINUTE = 60_000;
-const SECOND = 1_000;
 const idsOf = ({ messages }: Body): string[] => messages.map(({ id }: Body) => id);
 
 describe('GET /v1/messages', () => {
@@ -54,41 +53,8 @@ describe('GET /v1/messages', () => {
     expect(seen).toEqual(ids);
   });
 
-  it('shows every message once to clients that follow its cursor, and its cursor continues a stream', async () => {
-    const delivered: string[] = [];
-    const c = await http.createInbox();
-    let writing = true;
-    const writers = Promise.all(
-      [a, b, c].map(async (inbox) => {
-        for (let n = 0; n < 25; n++) {
-          delivered.push(await http.deliver(inbox));
-          if (n % 5 === 0) await http.clock.advance(1);
-        }
-      }),
-    ).then(() => {
-      writing = false;
-    });
-    const follow = async (limit: number, query: string): Promise<string[]> => {
-      const seen: string[] = [];
-      let since = '';
-      for (let last = false; !last; ) {
-        last = !writing;
-        const from = `limit=${limit}${query}${since === '' ? '' : `&since=${since}`}`;
-        const first = await list(from);
-        const fresh = idsOf(first);
-        for (let page = first; page.hasMore; fresh.push(...idsOf(page))) {
-          page = await list(`${from}&before=${page.before}`);
-        }
-        seen.push(...fresh.toReversed());
-        since = first.cursor;
-      }
-      return seen;
-    };
-    const all = await Promise.all([follow(200, ''), follow(2, ''), follow(7, '&q=hello'), writers]);
-    const inOrder = idsOf(await list('limit=200')).toReversed();
-    expect(inOrder.toSorted()).toEqual(delivered.toSorted());
-    for (const seen of all.slice(0, 3)) expect(seen).toEqual(inOrder);
-
+  it('has a cursor that continues a stream, and streams have one that continues it', async () => {
+    await http.deliver(a);
     const { cursor } = await list();
     const later = await http.deliver(a);
     const stream = await openStream(`${http.url}/v1/events`, { as: http.keys.own, lastEventId: cursor });
@@ -107,8 +73,7 @@ describe('GET /v1/messages', () => {
     for (const since of [String(time), encodeURIComponent(new Date(time).toISOString())]) {
       expect(idsOf(await list(`since=${since}`))).toEqual([later]);
     }
-    expect(idsOf(await list(`since=${time + 10}`))).toEqual([]);
-    expect(idsOf(await list(`since=${time + 1_000_000}`))).toEqual([]);
+    for (const ms of [10, 1_000_000]) expect(idsOf(await list(`since=${time + ms}`))).toEqual([]);
     expect(idsOf(await list('since=0'))).toHaveLength(2);
   });
 
@@ -156,14 +121,11 @@ describe('GET /v1/messages', () => {
     expect((await http.api('HEAD', '/v1/messages')).headers.get('etag')).toBe(tag);
   });
 
-  it.each(['%20%09', Array.from({ length: 21 }, (_, n) => `w${n}`).join('+')])(
-    'refuses q=%s',
-    async (words) => {
-      const { status, body } = await get(`q=${words}`);
-      expect([status, body.code]).toEqual([400, 'invalid_request']);
-      expect(body.errors).toMatchObject([{ path: 'q' }]);
-    },
-  );
+  it.each(['%20%09', `w${'+w'.repeat(20)}`])('refuses q=%s', async (words) => {
+    const { status, body } = await get(`q=${words}`);
+    expect([status, body.code]).toEqual([400, 'invalid_request']);
+    expect(body.errors).toMatchObject([{ path: 'q' }]);
+  });
 
   describe('with wait', () => {
     it('answers as soon as a message comes to any inbox, also to one that is created meanwhile', async () => {
@@ -176,45 +138,14 @@ describe('GET /v1/messages', () => {
       expect(idsOf(await list(`since=${body.cursor}`))).toEqual([]);
     });
 
-    it('goes on while nothing matches, and its cursor covers what it passed over', async () => {
-      await http.deliver(a, { subject: 'old', text: 'nothing' });
-      const waiting = get('wait=60&q=reset+1234');
-      await http.clock.untilSleeping();
-      await http.deliver(b, { subject: 'Reset', text: 'no code' });
-      await http.clock.untilSleeping();
-      const id = await http.deliver(a, { subject: 'Reset', text: 'your code is 1234' });
-      const { body } = await waiting;
-      expect(idsOf(body)).toEqual([id]);
-      expect(idsOf(await list(`since=${body.cursor}`))).toEqual([]);
-    });
-
-    it('answers an empty list and a cursor when its time is over', async () => {
-      const waiting = get('wait=30&q=never');
-      await http.clock.untilSleeping();
+    it('answers at once with before', async () => {
       await http.deliver(a);
-      await http.clock.untilSleeping();
-      await http.clock.advance(30 * SECOND);
-      const { status, body } = await waiting;
-      expect([status, body.messages, body.hasMore, body.before]).toEqual([200, [], false, null]);
-      const late = await http.deliver(a);
-      expect(idsOf(await list(`since=${body.cursor}`))).toEqual([late]);
-    });
-
-    it('answers at once when something is there, and with before', async () => {
-      const id = await http.deliver(a);
-      expect(idsOf(await list('wait=60'))).toEqual([id]);
       const { cursor } = await list();
       await http.deliver(a);
       expect(idsOf(await list(`wait=60&q=never&before=${cursor}`))).toEqual([]);
     });
 
-    it('ends with its client, and with the server', async () => {
-      const gone = new AbortController();
-      const leaving = http.api('GET', '/v1/messages?wait=60', { signal: gone.signal });
-      await http.clock.untilSleeping();
-      gone.abort();
-      await expect(leaving).rejects.toThrow();
-      while (http.clock.sleepers > 0) await new Promise((resolve) => setImmediate(resolve));
+    it('ends with the server', async () => {
       const other = await startHttp();
       const waiting = other.api('GET', '/v1/messages?wait=60&q=x');
       await other.clock.untilSleeping();

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Body, type TestInbox, useAccounts } from '../../start-http.ts';
 
 const MINUTE = 60_000;
@@ -23,13 +23,11 @@ describe('a search with GET /v1/messages', () => {
   /** Each step of a search takes so long now. */
   function slowDown(stepMs: number): void {
     const { search } = http.store.messages;
-    http.store.messages.search = async (...args) => {
+    const slow = vi.spyOn(http.store.messages, 'search').mockImplementation(async (...args) => {
       await http.clock.advance(stepMs);
       return search(...args);
-    };
-    onTestFinished(() => {
-      http.store.messages.search = search;
     });
+    onTestFinished(() => slow.mockRestore());
   }
 
   it('looks at 14,000 messages in one request, also of one inbox', async () => {
@@ -89,15 +87,13 @@ describe('a search with GET /v1/messages', () => {
     // It ends with its client.
     const { search } = http.store.messages;
     const gone = new AbortController();
-    let calls = 0;
-    http.store.messages.search = (...args) => {
-      if (++calls === 2) gone.abort();
+    using spied = vi.spyOn(http.store.messages, 'search').mockImplementation((...args) => {
+      if (spied.mock.calls.length === 2) gone.abort();
       return search(...args);
-    };
+    });
     await expect(http.api('GET', '/v1/messages?q=missing', { signal: gone.signal })).rejects.toThrow();
     await list('q=nowhere&limit=1');
-    expect(calls).toBeLessThan(2 + 6 + 21);
-    http.store.messages.search = search;
+    expect(spied.mock.calls.length).toBeLessThan(2 + 6 + 21);
   });
 
   it('passes over those of inboxes that ended, though they are not freed yet', async () => {
@@ -105,9 +101,7 @@ describe('a search with GET /v1/messages', () => {
     const short = await http.createInbox({ ttlMinutes: 1 });
     await http.deliverMany(short, 1_300);
     await http.clock.advance(MINUTE);
-    expect(idsOf(await list())).toEqual([oldest]);
-    expect(idsOf(await list('limit=1'))).toEqual([oldest]);
-    expect(idsOf(await list('q=hello'))).toEqual([oldest]);
+    for (const query of ['', 'limit=1', 'q=hello']) expect(idsOf(await list(query))).toEqual([oldest]);
   });
 
   it('searches for one account at most twice at a time, and no other waits; that of a client that left does not run', async () => {
@@ -118,18 +112,12 @@ describe('a search with GET /v1/messages', () => {
     const { promise: held, resolve } = Promise.withResolvers<void>();
     let running = 0;
     let most = 0;
-    const asked: string[] = [];
-    http.store.messages.search = async (...args) => {
-      asked.push(JSON.stringify(args[1]));
+    using spied = vi.spyOn(http.store.messages, 'search').mockImplementation(async (...args) => {
       if (args[0].accountId === http.foreignId) return search(...args);
       most = Math.max(most, ++running);
       await held;
-      try {
-        return await search(...args);
-      } finally {
-        running--;
-      }
-    };
+      return search(...args).finally(() => running--);
+    });
     const searches = Array.from({ length: 8 }, (_, n) => get(`q=nowhere${n}`));
     await expect.poll(() => running).toBe(2);
     const gone = new AbortController();
@@ -141,10 +129,10 @@ describe('a search with GET /v1/messages', () => {
     resolve();
     const answers = await Promise.all(searches);
     await get('q=last');
-    http.store.messages.search = search;
     expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 200));
     expect(most).toBe(2);
-    expect(asked.join()).toContain('foreign');
-    expect(asked.join()).not.toContain('abandoned');
+    const asked = JSON.stringify(spied.mock.calls.map(([, query]) => query));
+    expect(asked).toContain('foreign');
+    expect(asked).not.toContain('abandoned');
   });
 });

@@ -1,45 +1,44 @@
 import { createHash } from 'node:crypto';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { RAW_PIECE_BYTES } from '../../../../src/reading/sql.ts';
 import { startHttp } from '../../start-http.ts';
 
 const PDF = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 256));
-const folded = (bytes: Buffer) => bytes.toString('base64').replaceAll(/.{76}/g, '$&\r\n');
 
-const MAIL = [
-  'Received: from mx.example.org by mayfly.test; Wed, 4 Mar 2026 05:06:07 +0000',
-  'From: Shop <shop@example.org>',
-  'To: ada@mayfly.test',
-  'Subject: Your code',
-  'Message-ID: <1@example.org>',
-  'Date: Wed, 4 Mar 2026 05:06:07 +0000',
-  'MIME-Version: 1.0',
-  'Content-Type: multipart/mixed; boundary=b',
-  '',
-  '--b',
-  'Content-Type: text/plain; charset=utf-8',
-  '',
-  'Your code is 482913',
-  '--b',
-  'Content-Type: application/pdf',
-  "Content-Disposition: attachment; filename*=utf-8''%E2%82%AC%20rates%22%0D%0ASet-Cookie%3A.pdf",
-  'Content-Transfer-Encoding: base64',
-  '',
-  folded(PDF),
-  '--b',
-  'Content-Type: text/html',
-  'Content-Disposition: attachment; filename="../../evil.html"',
-  '',
-  '<script>alert(1)</script>',
-  '--b--',
-  '',
-].join('\r\n');
+const MAIL = `Received: from mx.example.org by mayfly.test; Wed, 4 Mar 2026 05:06:07 +0000
+From: Shop <shop@example.org>
+To: ada@mayfly.test
+Subject: Your code
+Message-ID: <1@example.org>
+Date: Wed, 4 Mar 2026 05:06:07 +0000
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=b
+
+--b
+Content-Type: text/plain; charset=utf-8
+
+Your code is 482913
+--b
+Content-Type: application/pdf
+Content-Disposition: attachment; filename*=utf-8''%E2%82%AC%20rates%22%0D%0ASet-Cookie%3A.pdf
+Content-Transfer-Encoding: base64
+
+${PDF.toString('base64').replaceAll(/.{76}/g, '$&\n')}
+--b
+Content-Type: text/html
+Content-Disposition: attachment; filename="../../evil.html"
+
+<script>alert(1)</script>
+--b--
+`.replaceAll('\n', '\r\n');
 
 const http = await startHttp();
 const inbox = await http.createInbox();
 const id = await http.deliverRaw(inbox, MAIL);
 const path = `/v1/inboxes/${inbox.id}/messages/${id}`;
 afterAll(() => http.stop());
+
+const sha256 = (data: Uint8Array) => createHash('sha256').update(data).digest('hex');
 
 describe('messages', () => {
   const get = (target: string, headers: Record<string, string> = {}) =>
@@ -48,45 +47,25 @@ describe('messages', () => {
   it('are listed with what a list shows, and read in full', async () => {
     const [summary] = (await get(`/v1/inboxes/${inbox.id}/messages`)).body.messages;
     expect(summary).toEqual({
-      id,
-      inboxId: inbox.id,
+      ...{ id, inboxId: inbox.id, receivedAt: new Date(http.clock.now()).toISOString() },
       from: { address: 'shop@example.org', name: 'Shop' },
-      to: [{ address: 'ada@mayfly.test', name: '' }],
-      cc: [],
-      subject: 'Your code',
-      preview: 'Your code is 482913',
-      receivedAt: new Date(http.clock.now()).toISOString(),
-      size: MAIL.length,
-      attachmentCount: 2,
-      inlineCount: 0,
-      hasAttachments: true,
-      codes: expect.any(Array),
-      readAt: null,
-      tags: [],
-      rcptTo: ['Test+tag@mayfly.test'],
+      ...{ to: [{ address: 'ada@mayfly.test', name: '' }], cc: [], rcptTo: ['Test+tag@mayfly.test'] },
+      ...{ subject: 'Your code', preview: 'Your code is 482913', codes: expect.any(Array) },
+      ...{ size: MAIL.length, attachmentCount: 2, inlineCount: 0, hasAttachments: true },
+      ...{ readAt: null, tags: [] },
     });
     const { body } = await get(path);
     expect(body).toMatchObject({
-      ...summary,
-      html: null,
-      htmlText: null,
-      text: expect.stringContaining('482913'),
-      sender: null,
+      ...{ ...summary, text: expect.stringContaining('482913'), html: null, htmlText: null, sender: null },
       rfcMessageId: expect.stringContaining('1@example.org'),
       date: '2026-03-04T05:06:07.000Z',
       envelope: { mailFrom: 'bounce@example.org', rcptTo: ['Test+tag@mayfly.test'], tls: false },
-      authentication: null,
-      rawUrl: `${http.url}${path}/raw`,
-      parseError: null,
+      ...{ rawUrl: `${http.url}${path}/raw`, authentication: null, parseError: null },
     });
     expect(body.headers[1]).toEqual({ name: 'From', value: 'Shop <shop@example.org>' });
     expect(body.attachments[0]).toMatchObject({
-      contentType: 'application/pdf',
-      parameters: {},
-      size: 1000,
-      disposition: 'attachment',
-      contentId: null,
-      sha256: createHash('sha256').update(PDF).digest('hex'),
+      ...{ contentType: 'application/pdf', parameters: {}, size: 1000, sha256: sha256(PDF) },
+      ...{ disposition: 'attachment', contentId: null },
     });
     expect(body.attachments[0].url.startsWith(`${http.url}${path}/attachments/`)).toBe(true);
     expect(body).not.toHaveProperty('htmlWords');
@@ -95,22 +74,15 @@ describe('messages', () => {
 
   it('say in each list whom they were sent to where that is not just the address of the inbox', async () => {
     const { address } = inbox;
-    const cases: [string[], string[] | undefined][] = [
-      [[address], undefined],
-      [[address.toUpperCase()], undefined],
-      [[address.replace('@', '+reset@')], [address.replace('@', '+reset@')]],
-      [
-        [address, 'Somebody.Else@mayfly.test'],
-        [address, 'Somebody.Else@mayfly.test'],
-      ],
-    ];
-    for (const [rcptTo, expected] of cases) {
+    const hidden = [[address], [address.toUpperCase()]];
+    const shown = [[address.replace('@', '+reset@')], [address, 'Somebody.Else@mayfly.test']];
+    for (const rcptTo of [...hidden, ...shown]) {
+      const expected = hidden.includes(rcptTo) ? undefined : rcptTo;
       const sent = await http.deliver(inbox, { rcptTo, subject: 'Whose' });
       const own = `/v1/inboxes/${inbox.id}/messages`;
       for (const list of [own, `${own}?q=whose`, '/v1/messages', '/v1/messages?q=whose']) {
-        const { body } = await http.api('GET', list);
-        const shown = { id: body.messages[0].id, rcptTo: body.messages[0].rcptTo };
-        expect([list, shown]).toEqual([list, { id: sent, rcptTo: expected }]);
+        const [first] = (await http.api('GET', list)).body.messages;
+        expect([list, first.id, first.rcptTo]).toEqual([list, sent, expected]);
       }
       expect((await get(`${own}/${sent}`)).body.rcptTo).toEqual(expected);
     }
@@ -143,16 +115,13 @@ describe('messages', () => {
   it('break off the answer, and do not end it short, when the message is deleted meanwhile', async () => {
     const doomed = await http.deliver(inbox, { raw: new Uint8Array(4_000_000) });
     const target = `/v1/inboxes/${inbox.id}/messages/${doomed}`;
-    const { readRaw } = http.store.messages;
-    http.store.messages.readRaw = async (...args) => {
-      if (args[2] === 1) await http.store.messages.delete(inbox.id, doomed, http.clock.now());
+    const { messages } = http.store;
+    const { readRaw } = messages;
+    using _reading = vi.spyOn(messages, 'readRaw').mockImplementation(async (...args) => {
+      if (args[2] === 1) await messages.delete(inbox.id, doomed, http.clock.now());
       return readRaw(...args);
-    };
-    try {
-      await expect(get(`${target}/raw`)).rejects.toThrow();
-    } finally {
-      http.store.messages.readRaw = readRaw;
-    }
+    });
+    await expect(get(`${target}/raw`)).rejects.toThrow();
     expect((await get(`${target}/raw`)).status).toBe(404);
   });
 
@@ -161,10 +130,9 @@ describe('messages', () => {
     const download = await get(new URL(pdf.url).pathname);
     expect(Buffer.compare(download.bytes, PDF)).toBe(0);
     expect(download.headers.get('set-cookie')).toBe(null);
+    const harmless = /^attachment; filename="[^"\\/]*"; filename\*=UTF-8''[\w%.-]+$/;
     for (const { headers } of [download, await get(new URL(html.url).pathname)]) {
-      expect(headers.get('content-disposition')).toMatch(
-        /^attachment; filename="[^"\\/]*"; filename\*=UTF-8''[\w%.-]+$/,
-      );
+      expect(headers.get('content-disposition')).toMatch(harmless);
       expect(headers.get('content-security-policy')).toBe("sandbox; default-src 'none'");
       expect(headers.get('x-content-type-options')).toBe('nosniff');
     }
@@ -246,10 +214,8 @@ describe('messages', () => {
     let since = Date.parse('2020-01-01');
     /** Sends a request that was not sent before. */
     const listed = async (limit = 50): Promise<string[]> => {
-      const { body } = await http.api(
-        'GET',
-        `/v1/inboxes/${box.id}/messages?limit=${limit}&since=${++since}`,
-      );
+      const query = `limit=${limit}&since=${++since}`;
+      const { body } = await http.api('GET', `/v1/inboxes/${box.id}/messages?${query}`);
       expect(body.hasMore).toBe(limit < ids.length);
       return body.messages.map((message: { id: string }) => message.id);
     };
@@ -273,16 +239,10 @@ describe('messages', () => {
   });
 
   it('name URLs under the host that the client named', async () => {
-    const { request } = await import('undici');
-    const rawUrl = async (host: string) => {
-      const headers = { authorization: `Bearer ${inbox.token}`, host };
-      return ((await (await request(http.url + path, { headers })).body.json()) as { rawUrl: string }).rawUrl;
-    };
-    expect(await rawUrl('mail.example.org:8025')).toBe(`http://mail.example.org:8025${path}/raw`);
+    const { body } = await get(path, { host: 'mail.example.org:8025' });
+    expect(body.rawUrl).toBe(`http://mail.example.org:8025${path}/raw`);
   });
 });
-
-const sha256 = (data: Uint8Array) => createHash('sha256').update(data).digest('hex');
 
 /** A mail with these attachments, each with its transfer encoding and its encoded bytes. */
 function mailWith(...parts: [encoding: string, encoded: string][]): string {
@@ -296,45 +256,28 @@ function mailWith(...parts: [encoding: string, encoded: string][]): string {
 const lines = (count: number) => 'one;two;three\r\n'.repeat(count);
 const base64 = (text: string) => Buffer.from(text).toString('base64').replaceAll(/.{76}/g, '$&\r\n');
 
-/** Pieces of raw sources that were read. */
-const read: number[] = [];
-const { messages } = http.store;
-const { readRaw } = messages;
-messages.readRaw = (inboxId, messageId, piece, now) => {
-  read.push(piece);
-  return readRaw(inboxId, messageId, piece, now);
-};
-
 describe('attachments', () => {
   /** All attachments of a message: as they are listed, and their bytes. */
   async function download(id: string) {
     const path = `/v1/inboxes/${inbox.id}/messages/${id}`;
     const { body } = await http.api('GET', path);
-    const files: { size: number; sha256: string; bytes: Uint8Array }[] = [];
+    const files: string[] = [];
     for (const { id: attachment, size, sha256: listed } of body.attachments) {
-      const answer = await http.api('GET', `${path}/attachments/${attachment}`);
-      expect(answer.status).toBe(200);
-      files.push({ size, sha256: listed, bytes: answer.bytes });
+      const { status, bytes } = await http.api('GET', `${path}/attachments/${attachment}`);
+      expect([status, bytes.length, sha256(bytes)]).toEqual([200, size, listed]);
+      files.push(Buffer.from(bytes).toString());
     }
-    for (const { size, sha256: listed, bytes } of files) {
-      expect([bytes.length, sha256(bytes)]).toEqual([size, listed]);
-    }
-    return files.map(({ bytes }) => Buffer.from(bytes).toString());
+    return files;
   }
 
   it('have the bytes of the sent file, whatever their encoding and their size', async () => {
     const [short, long] = [lines(3), lines(40_000)];
-    const quoted = long.replaceAll(';', '=3B');
-    const id = await http.deliverRaw(
-      inbox,
-      mailWith(
-        ['7bit', short],
-        ['base64', base64(short)],
-        ['7bit', long],
-        ['base64', base64(long)],
-        ['quoted-printable', quoted],
-      ),
-    );
+    const plain = [short, long].flatMap((text): [string, string][] => [
+      ['7bit', text],
+      ['base64', base64(text)],
+    ]);
+    const mail = mailWith(...plain, ['quoted-printable', long.replaceAll(';', '=3B')]);
+    const id = await http.deliverRaw(inbox, mail);
     // The line break before a delimiter belongs to it, and the files end in one of their own.
     expect(await download(id)).toEqual([short, short, long, long, long]);
   });
@@ -342,22 +285,20 @@ describe('attachments', () => {
   it('are decoded from base64 with noise and padding anywhere, at the ends of pieces too', async () => {
     const noisy = Buffer.from(lines(14_000)).toString('base64').replaceAll(/.{7}/g, '$& !-\r\n');
     const padded = 'QQ==\r\nQkI=\r\nQ0ND\r\n'.repeat(15_000);
-    const parts = Array.from({ length: 8 }, (_, n): [string, string] => [
-      'base64',
-      '!'.repeat(n) + (n % 2 === 0 ? noisy : padded),
-    ]);
-    const files = parts.map((_, n) => (n % 2 === 0 ? lines(14_000) : 'ABBCCC'.repeat(15_000)));
-    expect(await download(await http.deliverRaw(inbox, mailWith(...parts)))).toEqual(files);
+    const encoded = Array.from({ length: 8 }, (_, n) => '!'.repeat(n) + (n % 2 === 0 ? noisy : padded));
+    const files = encoded.map((_, n) => (n % 2 === 0 ? lines(14_000) : 'ABBCCC'.repeat(15_000)));
+    const mail = mailWith(...encoded.map((text): [string, string] => ['base64', text]));
+    expect(await download(await http.deliverRaw(inbox, mail))).toEqual(files);
   });
 
   it('are read from their range of the raw source, and from no other piece of it', async () => {
     const filler = lines(Math.ceil((2.5 * RAW_PIECE_BYTES) / 15));
     const id = await http.deliverRaw(inbox, mailWith(['7bit', filler], ['7bit', lines(2)]));
     const path = `/v1/inboxes/${inbox.id}/messages/${id}`;
-    read.length = 0;
+    using readRaw = vi.spyOn(http.store.messages, 'readRaw');
     const answer = await http.api('GET', `${path}/attachments/att_2`);
     expect(Buffer.from(answer.bytes).toString()).toBe(lines(2));
-    expect(read).toEqual([2]);
+    expect(readRaw.mock.calls.map(([, , piece]) => piece)).toEqual([2]);
     expect((await http.api('GET', `${path}/attachments/att_3`)).status).toBe(404);
     expect((await http.api('GET', `${path}/attachments/nonsense`)).status).toBe(404);
   });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { type TestInbox, useAccounts } from '../../start-http.ts';
 
 /** A mail with these parts. */
@@ -54,9 +54,7 @@ describe('a link to the preview of a message', () => {
       'Subject: Confirm\r\n\r\nOpen https://shop.example/confirm?a=1&b="2 <b>now</b> or\r\nhttps://shop.example/other, javascript:alert(1)\r\n',
     );
     expect(body).toMatch(/<a href="https:\/\/shop\.example\/confirm\?a=1&amp;b=/);
-    expect(body).toMatch(
-      /<a href="https:\/\/shop\.example\/other"[^>]*>https:\/\/shop\.example\/other<\/a>, javascript/,
-    );
+    expect(body).toMatch(/<a href="(https:\/\/shop\.example\/other)"[^>]*>\1<\/a>, javascript/);
     expect(body).toContain('&lt;b>now&lt;/b> or');
     expect(body.match(/<a /g)).toHaveLength(2);
   });
@@ -92,11 +90,8 @@ describe('a link to the preview of a message', () => {
   it('leads to a page that has each image once, however often and wherever the mail shows it', async () => {
     const bytes = Buffer.alloc(750_000, 'image');
     const uses = '<img src="cid:a@x"><td background="cid:a%40x">';
-    const mail = related(
-      page(`<style>p{background:url(cid:a@x)}</style>${uses.repeat(150)}`),
-      image('a@x', bytes),
-    );
-    const link = await linkTo(await messageIn(inbox.id, mail));
+    const html = `<style>p{background:url(cid:a@x)}</style>${uses.repeat(150)}`;
+    const link = await linkTo(await messageIn(inbox.id, related(page(html), image('a@x', bytes))));
     const { body, headers } = await open(link);
     expect(body.length).toBeLessThan(100_000);
     const url = `${link.replace('/preview/', '')}/att_1`;
@@ -108,16 +103,13 @@ describe('a link to the preview of a message', () => {
   });
 
   it('leads to no part of the message but its images', async () => {
-    const parts = ['image/svg+xml', 'text/html', 'application/pdf'].map((type) =>
-      image(type, Buffer.of(1), type),
-    );
-    const link = await linkTo(
-      await messageIn(inbox.id, related(page('<img src="cid:image/svg+xml">'), ...parts)),
-    );
+    const types = ['image/svg+xml', 'text/html', 'application/pdf'];
+    const parts = types.map((type) => image(type, Buffer.of(1), type));
+    const mail = related(page('<img src="cid:image/svg+xml">'), ...parts);
+    const link = await linkTo(await messageIn(inbox.id, mail));
     expect((await open(link)).body).toContain('"cid:image/svg+xml"');
-    for (const id of ['att_1', 'att_2', 'att_3', 'att_4', 'raw']) {
+    for (const id of ['att_1', 'att_2', 'att_3', 'att_4', 'raw'])
       expect([id, (await open(`${link}/${id}`)).status]).toEqual([id, 404]);
-    }
   });
 
   it('leads to images until it ends', async () => {
@@ -171,10 +163,8 @@ describe('a link to the preview of a message', () => {
       expect([changed, (await open(changed)).status]).toEqual([changed, 404]);
     }
     expect((await open(link)).status).toBe(200);
-    for (const odd of ['%00', 'pv_', '..%2f', `pv_${'a'.repeat(5_000)}`]) {
-      expect((await open(`/preview/${odd}`)).status).toBeGreaterThanOrEqual(400);
-      expect((await open(`/preview/${odd}`)).status).toBeLessThan(500);
-    }
+    for (const odd of ['%00', 'pv_', '..%2f', `pv_${'a'.repeat(5_000)}`])
+      expect(String((await open(`/preview/${odd}`)).status)).toMatch(/^4/);
   });
 
   it('is made for ten of an account at a time, and the check of another account waits for none of them', async () => {
@@ -183,16 +173,14 @@ describe('a link to the preview of a message', () => {
     const theirs = await http.deliverRaw(foreign, HELLO, http.foreignId);
     const released = Promise.withResolvers<void>();
     let reading = 0;
-    const { messages } = http.store;
-    const { readRaw } = messages;
-    onTestFinished(() => void Object.assign(messages, { readRaw }));
-    messages.readRaw = async (inboxId, ...rest) => {
+    const { readRaw } = http.store.messages;
+    using _reading = vi.spyOn(http.store.messages, 'readRaw').mockImplementation(async (inboxId, ...rest) => {
       if (inboxId === inbox.id) {
         reading += 1;
         await released.promise;
       }
       return readRaw(inboxId, ...rest);
-    };
+    });
     const page = open(link);
     await expect.poll(() => reading).toBe(1);
     const previews = Array.from({ length: 10 }, () => linkTo());

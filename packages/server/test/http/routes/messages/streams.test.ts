@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type EventReader, openStream } from '../../../support/event-stream.ts';
 import { type Body, startHttp, type TestInbox, useHttp } from '../../start-http.ts';
 
 const SECOND = 1_000;
 const HOUR = 60 * 60 * SECOND;
+const TYPE = 'text/event-stream; charset=utf-8';
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a stream', () => {
@@ -34,28 +35,23 @@ describe('a stream', () => {
   };
   const idsOf = (taken: Body[]): string[] => taken.map(({ data }) => data.message.id);
 
-  const both: [string, () => string][] = [
+  describe.each<[string, () => string]>([
     ['of an inbox', events],
     ['of the account', () => '/v1/events'],
-  ];
-
-  describe.each(both)('%s', (_name, path) => {
+  ])('%s', (_name, path) => {
     it('shows what is there and what comes, oldest first, as a list shows it', async () => {
       const first = await http.deliver(inbox, { subject: 'one\nline' });
       const reader = await open(path());
-      expect([reader.status, reader.headers['content-type']]).toEqual([
-        200,
-        'text/event-stream; charset=utf-8',
-      ]);
+      expect([reader.status, reader.headers['content-type']]).toEqual([200, TYPE]);
       expect(reader.headers['cache-control']).toMatch(/no-cache/);
       const second = await http.deliver(inbox);
       const taken = await take(reader, 2);
       const { body } = await http.api('GET', `/v1/inboxes/${inbox.id}/messages`);
       expect(body.messages.map(({ id }: Body) => id)).toEqual([second, first]);
-      expect(taken.map(({ event }) => event)).toEqual(['message.received', 'message.received']);
-      expect(taken.map(({ data }) => data)).toEqual(
-        body.messages.toReversed().map((message: Body) => ({ inboxId: inbox.id, message })),
-      );
+      for (const [n, { event, data }] of taken.toReversed().entries()) {
+        expect(event).toBe('message.received');
+        expect(data).toEqual({ inboxId: inbox.id, message: body.messages[n] });
+      }
       expect(JSON.stringify(taken)).not.toContain(http.accountId);
     });
 
@@ -73,11 +69,10 @@ describe('a stream', () => {
       for (let i = 0; i < 4; i++) await http.deliver(inbox);
       const all = await take(await open(path()), 4);
       const [one, two, three] = all;
+      const both = await open(`${path()}?since=${one.id}`, http.keys.own, three.id);
       expect(await take(await open(path(), http.keys.own, two.id), 2)).toEqual(all.slice(2));
       expect(await take(await open(`${path()}?since=${two.id}`), 2)).toEqual(all.slice(2));
-      expect(await take(await open(`${path()}?since=${one.id}`, http.keys.own, three.id), 1)).toEqual(
-        all.slice(3),
-      );
+      expect(await take(both, 1)).toEqual(all.slice(3));
     });
 
     it('begins at a time, too', async () => {
@@ -111,10 +106,8 @@ describe('a stream', () => {
     it('finds what was committed without a hint, when it would be quiet', async () => {
       const reader = await open(path());
       await http.clock.untilSleeping();
-      const announce = http.events.publish;
-      http.events.publish = () => undefined;
+      using _silent = vi.spyOn(http.events, 'publish').mockReturnValue();
       const id = await http.deliver(inbox);
-      http.events.publish = announce;
       await http.clock.advance(15 * SECOND);
       expect(idsOf(await take(reader, 1))).toEqual([id]);
     });
@@ -133,11 +126,8 @@ describe('a stream', () => {
     });
 
     it('answers HEAD as GET, without the stream', async () => {
-      const answer = await http.api('HEAD', path());
-      expect([answer.status, answer.headers.get('content-type')]).toEqual([
-        200,
-        'text/event-stream; charset=utf-8',
-      ]);
+      const { status, headers } = await http.api('HEAD', path());
+      expect([status, headers.get('content-type')]).toEqual([200, TYPE]);
       expect(http.clock.sleepers).toBe(0);
     });
 
@@ -175,9 +165,7 @@ describe('a stream', () => {
     await deleted.next();
     await http.clock.untilSleeping(2);
     await http.api('DELETE', `/v1/inboxes/${inbox.id}`);
-    expect(await deleted.next()).toEqual({
-      comment: expect.stringContaining(`No inbox with the id "${inbox.id}"`),
-    });
+    expect((await deleted.next())?.comment).toContain(`No inbox with the id "${inbox.id}"`);
     expect(await deleted.next()).toBeUndefined();
     for (let i = 0; i < 4; i++) {
       await http.clock.untilSleeping();
@@ -211,17 +199,16 @@ describe('a stream', () => {
     const refused = async (path: string, cursor: string, as = http.keys.own) => {
       const query = await http.api('GET', `${path}?since=${cursor}`, { as });
       const header = await http.api('GET', path, { as, headers: { 'last-event-id': cursor } });
-      expect([query.status, query.body.code]).toEqual([400, 'invalid_since']);
-      expect([header.status, header.body.code]).toEqual([400, 'invalid_since']);
+      for (const { status, body } of [query, header])
+        expect([status, body.code]).toEqual([400, 'invalid_since']);
     };
     await refused('/v1/events', ofInbox.id);
     await refused(events(), ofAccount.id);
     await refused(events(other), ofInbox.id);
     await refused('/v1/events', ofAccount.id, http.keys.foreign);
     await refused('/v1/events', ofAccount.id.replace(/^acur_\w+?_/, 'acur_0_'));
-    for (const odd of ['acur_', 'acur_zzzzzzzzzzz_aaaaaaaaaaa', 'x', ofAccount.data.message.id]) {
+    for (const odd of ['acur_', 'acur_zzzzzzzzzzz_aaaaaaaaaaa', 'x', ofAccount.data.message.id])
       await refused('/v1/events', odd);
-    }
     const list = await http.api('GET', `/v1/inboxes/${inbox.id}/messages?since=${ofAccount.id}`);
     expect([list.status, list.body.code]).toEqual([400, 'invalid_since']);
   });
