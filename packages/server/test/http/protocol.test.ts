@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { METHODS } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { OPENAPI_FILE } from '../../src/http/routes/reference.ts';
 import { everyOperation } from './openapi/operations.ts';
@@ -74,47 +74,29 @@ describe('the HTTP listener', () => {
     expect(await ask('OPTIONS /v1/inboxes/import')).toMatch(/^HTTP\/1\.1 405 [\s\S]*\r\nallow: POST\r\n/i);
   });
 
+  const askHost = (host: string): Promise<string> =>
+    exchange(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+
   it.each([
-    'x\r\nhost: x',
-    'x\r\nhost: y',
-    'x, y',
-    'x,y',
-    'x@y/<script>',
-    'x y',
-    'x/y',
-    '<b>',
-    'x:port',
-    ':80',
-    '[::1',
-    'x?y',
-    'x%20y',
-    'é',
+    ...['x\r\nhost: x', 'x\r\nhost: y', 'x, y', 'x,y', 'x@y/<script>', 'x y', 'x/y', '<b>', 'x:port'],
+    ...[':80', '[::1', 'x?y', 'x%20y', 'é'],
   ])('refuses the Host %s with 400', async (host) => {
-    const answer = await exchange(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
-    expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*The Host header is[\s\S]*"code":"invalid_request"/);
+    expect(await askHost(host)).toMatch(
+      /^HTTP\/1\.1 400 [\s\S]*The Host header is[\s\S]*"code":"invalid_request"/,
+    );
   });
 
-  it.each(['', 'x', 'x:8025', 'mayfly_api:80', 'a.b-c.example.', '192.0.2.1:1', '[::1]:8025', 'x:'])(
-    'takes the Host %j',
-    async (host) => {
-      const answer = await exchange(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
-      expect(answer).toMatch(/^HTTP\/1\.1 200 /);
-    },
-  );
+  const HOSTS = ['', 'x', 'x:8025', 'mayfly_api:80', 'a.b-c.example.', '192.0.2.1:1', '[::1]:8025', 'x:'];
+  it.each(HOSTS)('takes the Host %j', async (host) => {
+    expect(await askHost(host)).toMatch(/^HTTP\/1\.1 200 /);
+  });
 
   it('asks for the same credential however a path is written', async () => {
-    const paths = [
-      '/v1/inboxes',
-      '/%761/inboxes',
-      '/v1/%69nboxes',
-      '/v1/inboxes?',
-      '/v1/inboxes#x',
-      '/v1/inboxes?limit=1',
-    ];
-    for (const path of paths) {
-      expect([path, (await http.api('GET', path, { as: null })).status]).toEqual([path, 401]);
-      expect([path, (await http.api('GET', path, { as: inbox.token })).status]).toEqual([path, 403]);
-      expect([path, (await http.api('GET', path)).status]).toEqual([path, 200]);
+    const written = ['', '?', '#x', '?limit=1'].map((end) => `/v1/inboxes${end}`);
+    for (const path of [...written, '/%761/inboxes', '/v1/%69nboxes']) {
+      const credentials = [null, inbox.token, http.keys.own];
+      const answers = await Promise.all(credentials.map((as) => http.api('GET', path, { as })));
+      expect([path, answers.map(({ status }) => status)]).toEqual([path, [401, 403, 200]]);
     }
     const other = await http.createInbox();
     const sneaky = [
@@ -130,19 +112,12 @@ describe('the HTTP listener', () => {
     }
   });
 
+  const POST = 'POST /v1/inboxes HTTP/1.1\r\nHost: x\r\n';
   it.each([
     ['not HTTP at all', 'EHLO mx.example.org\r\n\r\n', 400],
     ['a broken header', 'GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n', 400],
-    [
-      'two lengths',
-      'POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}',
-      400,
-    ],
-    [
-      'length and chunks',
-      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-      400,
-    ],
+    ['two lengths', `${POST}Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}`, 400],
+    ['length and chunks', `${POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
     ['no Host', 'GET /v1/inboxes HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     ['headers beyond measure', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
   ])('answers %s with a problem and closes', async (_what, bytes, status) => {
@@ -154,11 +129,8 @@ describe('the HTTP listener', () => {
   });
 
   it('gives every answer an id of its own, and headers that browsers heed', async () => {
-    const answers = [
-      await http.api('GET', '/v1/inboxes'),
-      await http.api('GET', '/x'),
-      await http.api('GET', '/%zz'),
-    ];
+    const paths = ['/v1/inboxes', '/x', '/%zz'];
+    const answers = await Promise.all(paths.map((path) => http.api('GET', path)));
     expect(new Set(answers.map(({ headers }) => headers.get('x-request-id'))).size).toBe(3);
     for (const { headers } of answers) {
       expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -170,35 +142,27 @@ describe('the HTTP listener', () => {
   });
 
   it('says that it is alive and ready, and 503 with Retry-After when the storage does not answer', async () => {
-    expect((await http.api('GET', '/healthz', { as: null })).status).toBe(200);
-    expect((await http.api('GET', '/readyz', { as: null })).status).toBe(200);
-    const { find } = http.store.inboxes;
-    const { ping } = http.store;
-    try {
-      // Also where the storage failed during the request, so that its outcome is unknown.
-      for (const code of ['unavailable', 'outcome_unknown'] as const) {
-        const down = () => Promise.reject(new AppError(code, 'The storage does not respond.'));
-        Object.assign(http.store.inboxes, { find: down });
-        Object.assign(http.store, { ping: down });
-        for (const path of ['/readyz', `/v1/inboxes/${inbox.id}`]) {
-          const answer = await http.api('GET', path);
-          expect([answer.status, answer.body.code]).toEqual([503, 'unavailable']);
-          expect(answer.body.type).toBe('urn:problem-type:mayfly:unavailable');
-          expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-        }
+    for (const path of ['/healthz', '/readyz'])
+      expect((await http.api('GET', path, { as: null })).status).toBe(200);
+    using find = vi.spyOn(http.store.inboxes, 'find');
+    using ping = vi.spyOn(http.store, 'ping');
+    // Also where the storage failed during the request, so that its outcome is unknown.
+    for (const code of ['unavailable', 'outcome_unknown'] as const) {
+      for (const method of [find, ping])
+        method.mockRejectedValue(new AppError(code, 'The storage does not respond.'));
+      for (const path of ['/readyz', `/v1/inboxes/${inbox.id}`]) {
+        const { status, headers, body } = await http.api('GET', path);
+        expect([status, body.code]).toEqual([503, 'unavailable']);
+        expect(body.type).toBe('urn:problem-type:mayfly:unavailable');
+        expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
       }
-      expect((await http.api('GET', '/healthz')).status).toBe(200);
-    } finally {
-      Object.assign(http.store.inboxes, { find });
-      Object.assign(http.store, { ping });
     }
+    expect((await http.api('GET', '/healthz')).status).toBe(200);
   });
 
   it('answers a defect with 500 and no word of it, and logs it once under the request id', async () => {
-    const { find } = http.store.inboxes;
-    http.store.inboxes.find = () => Promise.reject(new Error('the secret is in here'));
+    using _find = vi.spyOn(http.store.inboxes, 'find').mockRejectedValue(new Error('the secret is in here'));
     const answer = await http.api('GET', `/v1/inboxes/${inbox.id}`);
-    Object.assign(http.store.inboxes, { find });
     expect([answer.status, answer.body.code]).toEqual([500, 'internal_error']);
     expect(JSON.stringify(answer.body)).not.toContain('secret');
     const lines = http.logged.filter(
@@ -214,24 +178,11 @@ describe('the HTTP listener', () => {
     const made = await http.api('POST', '/v1/inboxes', { body: { labels: { secret } } });
     await http.api('GET', `/v1/inboxes/${made.body.id}/messages?subject=${secret}`, { as: made.body.token });
     const lines = http.logged.slice(before).map((line) => JSON.parse(line));
+    const both = { remoteAddress: '127.0.0.1', accountId: http.accountId, requestId: expect.any(String) };
+    const keyId = expect.stringMatching(/^key_/);
     expect(lines).toMatchObject([
-      {
-        method: 'POST',
-        route: '/v1/inboxes',
-        status: 201,
-        remoteAddress: '127.0.0.1',
-        accountId: http.accountId,
-        keyId: expect.stringMatching(/^key_/),
-        requestId: expect.any(String),
-      },
-      {
-        method: 'GET',
-        route: '/v1/inboxes/:id/messages',
-        status: 200,
-        remoteAddress: '127.0.0.1',
-        accountId: http.accountId,
-        inboxId: made.body.id,
-      },
+      { ...both, method: 'POST', route: '/v1/inboxes', status: 201, keyId },
+      { ...both, method: 'GET', route: '/v1/inboxes/:id/messages', status: 200, inboxId: made.body.id },
     ]);
     const all = http.logged.join('');
     for (const word of [secret, made.body.token, inbox.token, ...Object.values(http.keys)])
@@ -246,17 +197,12 @@ describe('the HTTP listener', () => {
     const page = await http.api('GET', '/docs', { as: null });
     expect(page.status).toBe(200);
     expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'self';/);
-    const loaded = [...String(page.body).matchAll(/(?:src|href)="([^"#]+)"/g)].map(
-      ([, target]) => target ?? '',
-    );
+    const loaded = [...String(page.body).matchAll(/(?:src|href)="([^"#]+)"/g)];
     expect(loaded.length).toBeGreaterThan(3);
-    for (const target of loaded) {
-      const url = new URL(target, `${http.url}/docs`);
-      expect(url.origin).toBe(http.url);
-      expect([url.pathname, (await http.api('GET', url.pathname, { as: null })).status]).toEqual([
-        url.pathname,
-        200,
-      ]);
+    for (const [, target = ''] of loaded) {
+      const { origin, pathname } = new URL(target, `${http.url}/docs`);
+      const { status } = await http.api('GET', pathname, { as: null });
+      expect([origin, pathname, status]).toEqual([http.url, pathname, 200]);
     }
     const { body: code } = await http.api('GET', '/docs/static/page.js', { as: null });
     expect(code).not.toMatch(/https?:\/\//);
@@ -284,10 +230,8 @@ describe('a stop', () => {
     const http = await startHttp();
     const half = connect(http.port, '127.0.0.1');
     half.on('error', () => undefined);
-    half.write(
-      'POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n',
-    );
-    half.write(`Authorization: Bearer ${http.keys.own}\r\n\r\n{`);
+    half.write('POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n');
+    half.write(`Content-Length: 50\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n{`);
     const closed = new Promise((resolve) => half.once('close', resolve));
     // The server has read the half request when it answers one that came later.
     await http.api('GET', '/healthz', { headers: { connection: 'close' } });

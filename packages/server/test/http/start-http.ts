@@ -25,7 +25,7 @@ import { parseCidrs } from '../../src/text/networks.ts';
 import { UsageMeter } from '../../src/usage/usage-meter.ts';
 import { createWaitLog } from '../../src/waits/wait-log.ts';
 import { createNewWebhooks } from '../../src/webhooks/new-webhook.ts';
-import { mailTo, withFields } from '../store/builders.ts';
+import { keyOf, mailTo, withFields } from '../store/builders.ts';
 import { newDatabase } from '../store/postgres/open-postgres.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -65,7 +65,7 @@ const envelope = { mailFrom: 'bounce@example.org', helo: 'mx.example.org', remot
 
 function newMail({ id }: { id: string }, accountId: string, mail: TestMail): ReadMail {
   const { raw = RAW, rcptTo = ['Test+tag@mayfly.test'], ...said } = mail;
-  const hello = mailTo([{ id, accountId, address: '' }], { raw, subject: 'hello', maxMessages: 10_000 });
+  const hello = mailTo([{ id, accountId, address: '' }], { raw, subject: 'hello', maxMessages: 100_000 });
   const read = withFields(hello, {
     ...{ from: { address: 'shop@example.org', name: 'Shop' }, preview: 'hello', text: 'hello', codes: [] },
     ...{ attachmentCount: said.attachments?.length ?? 0, ...said },
@@ -144,24 +144,18 @@ export async function startHttp(
   });
   readings = reading;
 
-  const keyRecord = (credential: string, owner: string, scope: KeyScope) => ({
-    ...{ id: newId('key', clock.now()), accountId: owner, name: 'test', scope },
-    ...{ createdAt: clock.now(), expiresAt: null },
-    prefix: credential.slice(0, 8),
-    hash: hashCredential(credential),
-  });
+  const keyRecord = (credential: string, owner: string, scope: KeyScope = 'full') => {
+    const [prefix, hash] = [credential.slice(0, 8), hashCredential(credential)];
+    return keyOf(owner, { name: 'test', scope, createdAt: clock.now(), prefix, hash });
+  };
   const createAccounts = async (plan: string, isFirst: boolean): Promise<Accounts> => {
     const createdAt = clock.now();
     const [accountId, foreignId] = [newId('acc', createdAt - 1), newId('acc', createdAt)];
     const keys = { own: newCredential('mfk'), readOnly: newCredential('mfk'), foreign: newCredential('mfk') };
-    await store.accounts[isFirst ? 'createFirst' : 'create'](
-      { id: accountId, name: 'first', plan, createdAt: createdAt - 1 },
-      keyRecord(keys.own, accountId, 'full'),
-    );
-    await store.accounts.create(
-      { id: foreignId, name: 'second', plan, createdAt },
-      keyRecord(keys.foreign, foreignId, 'full'),
-    );
+    const first = { id: accountId, name: 'first', plan, createdAt: createdAt - 1 };
+    await store.accounts[isFirst ? 'createFirst' : 'create'](first, keyRecord(keys.own, accountId));
+    const second = { id: foreignId, name: 'second', plan, createdAt };
+    await store.accounts.create(second, keyRecord(keys.foreign, foreignId));
     await store.keys.create(keyRecord(keys.readOnly, accountId, 'read'));
     return { accountId, foreignId, keys };
   };
@@ -185,25 +179,27 @@ export async function startHttp(
   const config = testConfig(settings);
   const hooks: TestHttp['hooks'] = { refusalsWritten: async () => undefined };
   const server = await createHttpServer(config, {
-    store,
-    parsing,
-    events,
-    newWebhooks,
+    ...{
+      store,
+      parsing,
+      events,
+      newWebhooks,
+      plans,
+      usage,
+      receiver,
+      budget,
+      clock,
+      log,
+      signInCodes,
+      limits,
+    },
     waitLog: createWaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
-    plans,
     rate: new RateLimit(clock),
-    usage,
     refusalsWritten: () => hooks.refusalsWritten(),
     repliedAt: () => null,
-    receiver,
-    budget,
     replays: createReplays({ clock, log }),
-    clock,
-    log,
     metrics: new Registry(),
     hasDevKey: config.devKey !== 'off',
-    signInCodes,
-    limits,
   });
   const { port } = await server.start();
   const url = `http://127.0.0.1:${port}`;
@@ -231,13 +227,8 @@ export async function startHttp(
       deliver: (inbox, mail = {}, owner = accountId) => commit(newMail(inbox, owner, mail)),
       async deliverMany(inbox, count) {
         for (let left = count; left > 0; left -= MAILS_PER_COMMIT) {
-          const mails = Array.from({ length: Math.min(left, MAILS_PER_COMMIT) }, () => {
-            const mail = newMail(inbox, accountId, {});
-            return {
-              ...mail,
-              recipients: mail.recipients.map((one) => ({ ...one, maxMessages: count * 2 })),
-            };
-          });
+          const length = Math.min(left, MAILS_PER_COMMIT);
+          const mails = Array.from({ length }, () => newMail(inbox, accountId, {}));
           await store.messages.addBatch(mails, clock.now());
         }
       },

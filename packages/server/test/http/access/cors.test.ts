@@ -5,25 +5,24 @@ import { httpOfTest, type TestHttp, useHttp } from '../start-http.ts';
 const APP = 'https://app.example.com';
 const OTHER = 'https://other.example.com';
 
-const preflight = (
-  http: TestHttp,
+const preflight = ({ api }: TestHttp, origin: string, more: Record<string, string> = {}) => {
+  const headers = { origin, 'access-control-request-method': 'POST', ...more };
+  return api('OPTIONS', '/v1/inboxes', { as: null, headers });
+};
+const from = (
+  { api, keys }: TestHttp,
   origin: string,
-  headers: Record<string, string> = {},
+  method = 'GET',
   path = '/v1/inboxes',
-) =>
-  http.api('OPTIONS', path, {
-    as: null,
-    headers: { origin, 'access-control-request-method': 'POST', ...headers },
-  });
-const from = (http: TestHttp, origin: string, method: string, path: string, as?: string | null) =>
-  http.api(method, path, { headers: { origin }, ...(as === undefined ? {} : { as }) });
+  as: string | null = keys.own,
+) => api(method, path, { as, headers: { origin } });
 
 const corsHeaders = (headers: Headers) =>
   [...headers.keys()].filter((name) => /^access-control|^vary/.test(name));
 
 it('requests of web pages get no CORS headers by default, and no preflight is answered', async () => {
   const off = await httpOfTest();
-  expect(corsHeaders((await from(off, APP, 'GET', '/v1/inboxes')).headers)).toEqual([]);
+  expect(corsHeaders((await from(off, APP)).headers)).toEqual([]);
   const answer = await preflight(off, APP);
   expect([answer.status, corsHeaders(answer.headers)]).toEqual([405, []]);
 });
@@ -45,7 +44,7 @@ describe('requests of web pages, with origins in MAYFLY_CORS_ORIGINS', () => {
   });
 
   it('may read the response and its headers', async () => {
-    const { status, headers } = await from(http, APP, 'POST', '/v1/inboxes');
+    const { status, headers } = await from(http, APP, 'POST');
     expect([status, headers.get('access-control-allow-origin')]).toEqual([201, APP]);
     const exposed = headers.get('access-control-expose-headers')?.split(', ');
     for (const name of ['location', 'x-request-id', 'x-quota-remaining']) {
@@ -76,7 +75,7 @@ describe('requests of web pages, with origins in MAYFLY_CORS_ORIGINS', () => {
     ...[OTHER, 'https://app.example.com.evil.example', 'http://app.example.com'],
     ...['https://app.example.com:8443', 'null', ''],
   ])('are not allowed to the origin "%s"', async (origin) => {
-    const answer = await from(http, origin, 'GET', '/v1/inboxes');
+    const answer = await from(http, origin);
     expect(corsHeaders(answer.headers)).toEqual(['vary']);
     const refused = await preflight(http, origin);
     expect([refused.status, corsHeaders(refused.headers)]).toEqual([405, ['vary']]);
@@ -96,10 +95,7 @@ it.each([
   async (setting, origins, allowed) => {
     const open = await httpOfTest({ corsOrigins: [setting] });
     for (const origin of origins) {
-      for (const { headers } of [
-        await preflight(open, origin),
-        await from(open, origin, 'GET', '/v1/inboxes'),
-      ]) {
+      for (const { headers } of [await preflight(open, origin), await from(open, origin)]) {
         expect(headers.get('access-control-allow-origin')).toBe(allowed);
         expect(headers.get('access-control-allow-credentials')).toBeNull();
       }
@@ -114,10 +110,7 @@ describe('MAYFLY_CORS_ORIGINS', () => {
     ['*', ['*']],
     [`${APP}, http://localhost:5173`, [APP, 'http://localhost:5173']],
     ['http://[::1]:3000', ['http://[::1]:3000']],
-    [
-      'chrome-extension://abcdefgh,capacitor://localhost',
-      ['chrome-extension://abcdefgh', 'capacitor://localhost'],
-    ],
+    ['chrome-extension://abc,capacitor://x', ['chrome-extension://abc', 'capacitor://x']],
   ])('may be "%s"', (value, origins) => {
     expect(parse(value)).toEqual(origins);
   });

@@ -6,23 +6,23 @@ import { useAccounts } from '../start-http.ts';
 describe('a held request', () => {
   const http = useAccounts();
 
-  const newKey = async () => (await http.api('POST', '/v1/keys', { body: { name: 'leaked' } })).body;
+  const REVOKED = ': The API key or token is unknown, revoked or expired.';
+  const follow = (key: string) =>
+    fetch(`${http.url}/v1/events`, { headers: { authorization: `Bearer ${key}` } });
 
   it('ends with 401 when its key is revoked, and so does a stream; those of other keys go on', async () => {
     const inbox = await http.createInbox();
-    const leaked = await newKey();
+    const { body: leaked } = await http.api('POST', '/v1/keys', { body: { name: 'leaked' } });
     const wait = `/v1/inboxes/${inbox.id}/messages?wait=60`;
     const dying = http.api('GET', wait, { as: leaked.key });
     const explained = http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { as: leaked.key, body: {} });
     const living = http.api('GET', wait);
-    const stream = await fetch(`${http.url}/v1/events`, {
-      headers: { authorization: `Bearer ${leaked.key}` },
-    });
+    const stream = await follow(leaked.key);
     await http.clock.untilSleeping(4);
     expect((await http.api('DELETE', `/v1/keys/${leaked.id}`)).status).toBe(204);
-    expect((await dying).body).toMatchObject({ status: 401, code: 'unauthorized' });
-    expect((await explained).body).toMatchObject({ status: 401, code: 'unauthorized' });
-    expect(await stream.text()).toContain(': The API key or token is unknown, revoked or expired.');
+    for (const { body } of [await dying, await explained])
+      expect(body).toMatchObject({ status: 401, code: 'unauthorized' });
+    expect(await stream.text()).toContain(REVOKED);
     await http.deliver(inbox);
     expect((await living).body.messages).toHaveLength(1);
   });
@@ -38,14 +38,14 @@ describe('a held request', () => {
         ...{ expiresAt: createdAt + 20_000, hash: hashCredential(key) },
       });
       const dying = http.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=60`, { as: key });
-      const stream = await fetch(`${http.url}/v1/events`, { headers: { authorization: `Bearer ${key}` } });
+      const stream = await follow(key);
       await http.clock.untilSleeping(2);
       const isRevoked = why !== 'its key expires';
       if (isRevoked) await http.store.keys.revoke(http.accountId, id, false, createdAt);
       await http.clock.advance(isRevoked ? 500 : 20_000);
       await http.recheckHeld();
       expect((await dying).status).toBe(401);
-      expect(await stream.text()).toContain(': The API key or token is unknown, revoked or expired.');
+      expect(await stream.text()).toContain(REVOKED);
     },
   );
 

@@ -34,15 +34,8 @@ const DECISIONS = Object.fromEntries(decided);
 
 /** Paths without a credential that are not in the document. They show nothing of an account. */
 const OPEN = [
-  '/',
-  '/healthz',
-  '/readyz',
-  '/openapi.json',
-  '/llms.txt',
-  '/metrics',
-  '/docs',
-  '/preview/{capability}',
-  '/preview/{capability}/{attachmentId}',
+  ...['/', '/healthz', '/readyz', '/metrics', '/openapi.json', '/llms.txt', '/docs'],
+  ...['/preview/{capability}', '/preview/{capability}/{attachmentId}'],
 ];
 
 type Outcome = 'success' | '401 unauthorized' | '403 insufficient_scope' | '404 not_found';
@@ -51,7 +44,6 @@ const REFUSED: Outcome = '401 unauthorized';
 /** RFC 6750 section 3. */
 const CHALLENGES: Record<number, string> = { 401: 'Bearer', 403: 'Bearer error="insufficient_scope"' };
 
-const readsOf = (decision: Decision) => decision.endsWith('reads');
 const byToken = (decision: Decision, isOwn: boolean): Outcome => {
   if (decision !== 'inbox reads') return '403 insufficient_scope';
   return isOwn ? 'success' : '404 not_found';
@@ -70,7 +62,7 @@ const OUTCOMES: Record<string, (decision: Decision, names: boolean) => Outcome> 
   "another account's inbox's token": (decision) => byToken(decision, false),
   "another inbox's token": (decision) => byToken(decision, false),
   "expired inbox's token": (decision) => byToken(decision, false),
-  'read-only key': (decision) => (readsOf(decision) ? 'success' : '403 insufficient_scope'),
+  'read-only key': (decision) => (decision.endsWith('reads') ? 'success' : '403 insufficient_scope'),
   "the inbox's own token": (decision) => byToken(decision, true),
   'right key': () => 'success',
 };
@@ -85,9 +77,7 @@ let foreign: Place;
 let headers: Record<string, (string | undefined)[]>;
 
 const { document, operations } = everyOperation();
-const guarded = operations
-  .filter(({ id }) => DECISIONS[id] !== 'anyone')
-  .map((one): [string, Operation] => [one.id, one]);
+const guarded = operations.filter(({ id }) => DECISIONS[id] !== 'anyone');
 
 beforeAll(async () => {
   headers = await credentials();
@@ -183,6 +173,12 @@ const IDS = {
   keyId: (place: Place) => place.keyId,
 };
 type Field = keyof typeof IDS;
+/** Stands for a place before there is one, to see what a row names. */
+const PLACEHOLDER: Place = {
+  inbox: { id: '<inbox>', address: '', token: '', cursor: '' },
+  ...{ messageId: '<message>', attachmentId: '<attachment>', webhookId: '<webhook>' },
+  ...{ deliveryId: '<delivery>', keyId: '<key>', waitId: '<wait>' },
+};
 /** Those that another inbox or webhook of the same account has, too. */
 const WITHIN: readonly Field[] = ['messageId', 'deliveryId'];
 
@@ -230,16 +226,13 @@ describe('the document', () => {
     expect(() => app.get('/forgotten', () => 'open')).toThrow('GET /forgotten declares no access');
     await app.ready();
     const above: string[] = [];
-    const routes = app
-      .printRoutes({ commonPrefix: false })
-      .matchAll(/^([│ ]*)[├└]── (\S+) \(([A-Z, ]+)\)$/gm);
+    const tree = app.printRoutes({ commonPrefix: false });
+    const routes = tree.matchAll(/^([│ ]*)[├└]── (\S+) \(([A-Z, ]+)\)$/gm);
     const found = [...routes].flatMap(([, indent = '', part = '', methods = '']) => {
       const depth = indent.length / 4;
       above.splice(depth, above.length, part);
-      const path = above
-        .join('')
-        .replaceAll('//', '/')
-        .replaceAll(/:(\w+)/g, '{$1}');
+      const whole = above.join('').replaceAll('//', '/');
+      const path = whole.replaceAll(/:(\w+)/g, '{$1}');
       return methods.split(', ').flatMap((method) => (method === 'HEAD' ? [] : `${method} ${path}`));
     });
     await app.close();
@@ -252,8 +245,8 @@ describe('the document', () => {
   });
 });
 
-describe.each(guarded)('%s', (id, operation) => {
-  const decision = DECISIONS[id] as Decision;
+describe.each(guarded)('$id', (operation) => {
+  const decision = DECISIONS[operation.id] as Decision;
   const kinds = Object.keys(OUTCOMES);
   const expected = (kind: string): Outcome | undefined =>
     OUTCOMES[kind]?.(decision, namedBy(operation, own).length > 0);
@@ -301,7 +294,7 @@ describe.each(guarded)('%s', (id, operation) => {
     }
   });
 
-  it.each(namedBy(operation, placeholder()).map((field) => [field]))(
+  it.each(namedBy(operation, PLACEHOLDER))(
     "answers another's %s and one that is not there alike, byte for byte but for the request id",
     async (field) => {
       const others = [...(WITHIN.includes(field) ? [neighbour] : []), foreign].map(IDS[field]);
@@ -324,13 +317,6 @@ describe.each(guarded)('%s', (id, operation) => {
     },
   );
 });
-
-/** Stands for a place before there is one, to see what a row names. */
-function placeholder(): Place {
-  const inbox = { id: '<inbox>', address: '', token: '', cursor: '' };
-  const ids = { messageId: '<message>', attachmentId: '<attachment>', webhookId: '<webhook>' };
-  return { inbox, ...ids, deliveryId: '<delivery>', keyId: '<key>', waitId: '<wait>' };
-}
 
 // Last: it lets so much time pass that the inboxes expire.
 describe('signing up', () => {

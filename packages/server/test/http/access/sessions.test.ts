@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { httpOfTest, useHttp } from '../start-http.ts';
+import { type Answer, httpOfTest, useHttp } from '../start-http.ts';
 
 const HOUR = 60 * 60_000;
 /** What a browser adds to the requests of the console. */
@@ -7,12 +7,12 @@ const FROM_CONSOLE = { 'sec-fetch-site': 'same-origin' };
 
 const http = useHttp({ console: 'on' });
 
-/** Signs in, and returns the Cookie header of later requests. */
-async function signIn(credential: string): Promise<string> {
-  const { status, headers } = await http.api('POST', '/console/session', { as: credential });
+/** The Cookie header of later requests. */
+const cookieOf = ({ status, headers }: Answer): string => {
   expect(status).toBe(204);
-  return (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
-}
+  return headers.get('set-cookie')?.split(';')[0] ?? '';
+};
+const signIn = async (as: string) => cookieOf(await http.api('POST', '/console/session', { as }));
 
 /** A request with a session, as the console sends it. */
 const withCookie = (
@@ -32,10 +32,7 @@ describe('a session of the console', () => {
   });
 
   it('is sent over HTTPS only, unless the server is on loopback', async () => {
-    const secure = await httpOfTest({
-      console: 'on',
-      publicUrl: 'https://mail.example.com',
-    });
+    const secure = await httpOfTest({ console: 'on', publicUrl: 'https://mail.example.com' });
     const { headers } = await secure.api('POST', '/console/session');
     expect(headers.get('set-cookie')).toMatch(/^__Host-mayfly=mfs_\w+; .*; Secure$/);
   });
@@ -87,19 +84,11 @@ describe('a session of the console', () => {
     ['a page without an origin', { origin: 'null' }],
   ])('is refused for every request from %s', async (_, headers) => {
     const cookie = await signIn(http.keys.own);
-    for (const [method, path] of [
-      ['POST', '/v1/inboxes'],
-      ['DELETE', '/console/session'],
-      ['GET', '/v1/inboxes'],
-      ['GET', '/v1/events'],
-    ] as const) {
-      const answer = await withCookie(cookie, method, path, headers);
-      expect([method, path, answer.status, answer.body.code]).toEqual([
-        method,
-        path,
-        403,
-        'cross_site_request',
-      ]);
+    const requests = ['POST /v1/inboxes', 'DELETE /console/session', 'GET /v1/inboxes', 'GET /v1/events'];
+    for (const request of requests) {
+      const [method = '', path = ''] = request.split(' ');
+      const { status, body } = await withCookie(cookie, method, path, headers);
+      expect([request, status, body.code]).toEqual([request, 403, 'cross_site_request']);
     }
   });
 
@@ -165,9 +154,7 @@ describe('a sign-in link', () => {
     http.api('POST', '/console/session/code', { as: null, headers: { ...headers }, body: { code } });
 
   it('signs in without a key, with the rights of the newest key', async () => {
-    const answer = await redeem(http.signInCodes.make(http.accountId));
-    expect(answer.status).toBe(204);
-    const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const cookie = cookieOf(await redeem(http.signInCodes.make(http.accountId)));
     expect((await withCookie(cookie, 'GET', '/console/session')).body.scope).toBe('full');
   });
 

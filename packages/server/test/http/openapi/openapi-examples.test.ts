@@ -29,20 +29,16 @@ const check = answerChecker(document);
 const parametersOf = ({ parameters }: Operation, where: string): Body[] =>
   parameters.filter((parameter) => parameter.in === where);
 
-/** The values of a request that every tool fills in: examples of what is required. */
-function filledIn(operation: Operation): Pick<ExampleRequest, 'query' | 'headers'> {
-  const values = (where: string) =>
-    Object.fromEntries(
-      parametersOf(operation, where)
-        .filter(({ example }) => example !== undefined)
-        .map(({ name, example }) => [name, example]),
-    );
-  return { query: values('query'), headers: values('header') };
+/** The values that every tool fills in: examples of what is required. */
+function filledIn(operation: Operation, where: string) {
+  const required = parametersOf(operation, where).filter(({ example }) => example !== undefined);
+  return Object.fromEntries(required.map(({ name, example }) => [name, example]));
 }
 
 /** Every request that the examples of an operation make: each body, and each optional parameter by itself. */
 function exampleRequests(operation: Operation): ExampleRequest[] {
-  const base = { operation, ...filledIn(operation) };
+  const [query, headers] = [filledIn(operation, 'query'), filledIn(operation, 'header')];
+  const base = { operation, query, headers };
   const content = Object.entries<Body>(operation.content);
   const requests: ExampleRequest[] = content.flatMap(([type, { examples = {} }]) =>
     Object.entries<Body>(examples).map(([name, { value }]) => ({
@@ -51,9 +47,7 @@ function exampleRequests(operation: Operation): ExampleRequest[] {
   );
   const [type] = content[0] ?? [];
   if (type && operation.id in BYTES) requests.push({ ...base, name: 'body', type });
-  if (content.length === 0 || !operation.needsBody) {
-    requests.push({ ...base, name: 'no body' });
-  }
+  if (content.length === 0 || !operation.needsBody) requests.push({ ...base, name: 'no body' });
   const [withBody] = requests;
   for (const { name, 'x-example': value } of parametersOf(operation, 'query')) {
     if (value === undefined) continue;
@@ -64,10 +58,8 @@ function exampleRequests(operation: Operation): ExampleRequest[] {
 }
 
 async function newIds(labels: Record<string, string>): Promise<Ids> {
-  const { inbox, messageId, webhookId, deliveryId, keyId, waitId } = await newPlace(http, {
-    ttlMinutes: 43_200,
-    labels,
-  });
+  const place = await newPlace(http, { ttlMinutes: 43_200, labels });
+  const { inbox, messageId, webhookId, deliveryId, keyId, waitId } = place;
   const stream = await http.api('GET', '/v1/events');
   const [, acur = ''] = /^id: (acur_\S+)/m.exec(stream.body) ?? [];
   return {
@@ -87,9 +79,8 @@ function queryText(query: Record<string, unknown>): string {
   const pairs = Object.entries(query).flatMap(([name, value]): [string, unknown][] =>
     typeof value === 'object' && value !== null ? Object.entries(value) : [[name, value]],
   );
-  const texts = pairs.map(([name, value]): [string, string] => [name, String(value)]);
-  const text = new URLSearchParams(texts).toString();
-  return text === '' ? '' : `?${text}`;
+  const text = new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, `${value}`]));
+  return text.size > 0 ? `?${text}` : '';
 }
 
 /** For requests that only read; without the label by which an example deletes inboxes. */
@@ -144,9 +135,7 @@ function problemsOf(operation: Operation, answer: Answer): string {
 }
 
 describe('every operation of the OpenAPI document', () => {
-  const byId = operations.map((one): [string, Operation] => [one.id, one]);
-
-  it.each(byId)('carries examples of what it needs: %s', (_id, operation) => {
+  it.each(operations)('carries examples of what it needs: $id', (operation) => {
     for (const parameter of [...parametersOf(operation, 'path'), ...parametersOf(operation, 'query')]) {
       if (parameter.required) expect(parameter.example, `${parameter.name}: an example`).toBeDefined();
       else expect(parameter.example, `${parameter.name} is optional: no field is filled in`).toBeUndefined();
@@ -157,7 +146,7 @@ describe('every operation of the OpenAPI document', () => {
     expect(examples.length, 'add "examples" to the schema of the body').toBeGreaterThan(0);
   });
 
-  it.each(byId)('carries an example of each of its errors: %s', (_id, { responses, takesCredential }) => {
+  it.each(operations)('carries an example of each of its errors: $id', ({ responses, takesCredential }) => {
     const statuses = Object.keys(responses).filter((status) => Number(status) >= 400);
     const needed = ['400', '500', '503', ...(takesCredential ? ['401', '429'] : [])];
     expect(statuses).toEqual(expect.arrayContaining(needed));
@@ -175,11 +164,9 @@ describe('every operation of the OpenAPI document', () => {
 });
 
 describe('every example request succeeds on a running server, and its response is as described:', () => {
-  const requests = operations
-    .flatMap(exampleRequests)
-    .map((request): [string, ExampleRequest] => [`${request.operation.id}, ${request.name}`, request]);
+  const requests = operations.flatMap(exampleRequests);
 
-  it.each(requests)('%s', async (_name, request) => {
+  it.each(requests)('$operation.id, $name', async (request) => {
     const answer = await send(request);
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
     expect(problemsOf(request.operation, answer)).toBe('');
@@ -187,6 +174,6 @@ describe('every example request succeeds on a running server, and its response i
 
   it('with and without a body, and with each optional parameter', () => {
     expect(requests.length).toBeGreaterThan(operations.length + 15);
-    expect(new Set(requests.map(([, { operation }]) => operation.id)).size).toBe(operations.length);
+    expect(new Set(requests.map(({ operation }) => operation.id)).size).toBe(operations.length);
   });
 });

@@ -61,8 +61,7 @@ const SENT: Record<string, (place: Place) => Omit<Row, 'path'> & { query?: strin
 };
 
 /** The id that a path template such as `/v1/webhooks/{id}/deliveries/{deliveryId}` names at a place. */
-function idAt(place: Place, noun: string, name: string): string {
-  const { inbox, webhookId, keyId, ...ids } = place;
+function idAt({ inbox, webhookId, keyId, ...ids }: Place, noun: string, name: string): string {
   const ofNoun: Record<string, string> = { inboxes: inbox.id, webhooks: webhookId, keys: keyId };
   const named: Record<string, string | undefined> = { ...ids, name: 'resend', id: ofNoun[noun] };
   return named[name] ?? expect.fail(`operations.ts knows no ${noun}/{${name}}`);
@@ -95,14 +94,11 @@ export interface Operation {
   responses: Body;
 }
 
-/** What a part of the document stands for, where it is a reference. */
-export const resolved = (document: Body, node: Body): Body =>
-  node?.$ref
-    ? node.$ref
-        .slice(2)
-        .split('/')
-        .reduce((at: Body, name: string) => at[name], document)
-    : node;
+/** What a part of the document stands for, where it is a reference such as `#/components/schemas/Problem`. */
+export function resolved(document: Body, node: Body): Body {
+  const [, ...names] = node?.$ref?.split('/') ?? [];
+  return names.length > 0 ? names.reduce((at: Body, name: string) => at[name], document) : node;
+}
 
 /** Every operation of the document, with a valid request. */
 export function everyOperation(): { document: Body; operations: Operation[] } {
@@ -132,31 +128,26 @@ export function everyOperation(): { document: Body; operations: Operation[] } {
   return { document, operations };
 }
 
-const MAIL = [
-  'From: Shop <no-reply@shop.example>',
-  'Subject: Please confirm your address',
-  'MIME-Version: 1.0',
-  'Content-Type: multipart/mixed; boundary=b',
-  '',
-  '--b',
-  '',
-  'Your code is 482913. Or open https://shop.example/confirm?token=abc',
-  '--b',
-  'Content-Disposition: attachment; filename=a.txt',
-  '',
-  'attached',
-  '--b--',
-  '',
-].join('\r\n');
+const MAIL = `From: Shop <no-reply@shop.example>
+Subject: Please confirm your address
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=b
+
+--b
+
+Your code is 482913. Or open https://shop.example/confirm?token=abc
+--b
+Content-Disposition: attachment; filename=a.txt
+
+attached
+--b--
+`.replaceAll('\n', '\r\n');
 
 /** A new inbox with a message that has an attachment, a webhook with a delivery, and a key. */
 export async function newPlace(http: TestHttp, body: object = {}, as = http.keys.own): Promise<Place> {
   const inbox = await http.createInbox(body, as);
-  const messageId = await http.deliverRaw(
-    inbox,
-    MAIL,
-    as === http.keys.foreign ? http.foreignId : http.accountId,
-  );
+  const owner = as === http.keys.foreign ? http.foreignId : http.accountId;
+  const messageId = await http.deliverRaw(inbox, MAIL, owner);
   const message = await http.store.messages.find(inbox.id, messageId, http.clock.now());
   const webhook = await http.api('POST', '/v1/webhooks', { as, body: { url: HOOK } });
   const delivery = await http.api('POST', `/v1/webhooks/${webhook.body.id}/test`, { as });
