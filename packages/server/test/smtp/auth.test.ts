@@ -24,12 +24,18 @@ let client: SmtpClient;
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const RIGHT = plainResponse('inbox', 'secret');
 const WRONG = plainResponse('inbox', 'wrong');
+/** What a client of AUTH LOGIN sends. */
+const [USER, PASSWORD] = [base64('inbox'), base64('secret')];
+const MAIL = 'MAIL FROM:<s@example.com>';
 const ASK_USERNAME = '334 VXNlcm5hbWU6';
 const ASK_PASSWORD = '334 UGFzc3dvcmQ6';
 
+async function connect(options: SmtpTestOptions = {}): Promise<void> {
+  ({ smtp, client } = await connectedOfTest({ smtpAuth: 'inbox', ...options }));
+}
 /** A connection after EHLO. */
 async function begin(options: SmtpTestOptions = {}): Promise<void> {
-  ({ smtp, client } = await connectedOfTest({ smtpAuth: 'inbox', ...options }));
+  await connect(options);
   await client.play(hello);
 }
 beforeEach(() => begin());
@@ -42,27 +48,11 @@ describe('AUTH succeeds', () => {
     ['PLAIN with an initial response', [`AUTH PLAIN ${RIGHT} → 235 2.7.0`]],
     ['in lower case', [`auth plain ${RIGHT} → 235 2.7.0`]],
     ['PLAIN without', [{ send: 'AUTH PLAIN', expect: /^334 ?$/ }, `${RIGHT} → 235 2.7.0`]],
-    [
-      'PLAIN that acts as its own user',
-      [`AUTH PLAIN ${plainResponse('inbox', 'secret', 'inbox')} → 235 2.7.0`],
-    ],
-    [
-      'LOGIN with both prompts',
-      [
-        `AUTH LOGIN → ${ASK_USERNAME}`,
-        `${base64('inbox')} → ${ASK_PASSWORD}`,
-        `${base64('secret')} → 235 2.7.0`,
-      ],
-    ],
-    [
-      'LOGIN with an initial response',
-      [`AUTH LOGIN ${base64('inbox')} → ${ASK_PASSWORD}`, `${base64('secret')} → 235 2.7.0`],
-    ],
+    ['PLAIN as its own user', [`AUTH PLAIN ${plainResponse('inbox', 'secret', 'inbox')} → 235 2.7.0`]],
+    ['LOGIN', [`AUTH LOGIN → ${ASK_USERNAME}`, `${USER} → ${ASK_PASSWORD}`, `${PASSWORD} → 235 2.7.0`]],
+    ['LOGIN with an initial response', [`AUTH LOGIN ${USER} → ${ASK_PASSWORD}`, `${PASSWORD} → 235 2.7.0`]],
     ['after a failure', [`AUTH PLAIN ${WRONG} → 535 5.7.8`, `AUTH PLAIN ${RIGHT} → 235 2.7.0`]],
-    [
-      'after a mail and RSET',
-      ['MAIL FROM:<s@example.com> → 250', 'RSET → 250', `AUTH PLAIN ${RIGHT} → 235 2.7.0`],
-    ],
+    ['after MAIL and RSET', [`${MAIL} → 250`, 'RSET → 250', `AUTH PLAIN ${RIGHT} → 235 2.7.0`]],
   ])('%s, and the session’s mail goes to its inbox', async (_name, steps) => {
     await client.play([...steps, ...mailTo('anyone@example.org')]);
     expect(smtp.receiver.mails[0]?.recipients).toMatchObject([
@@ -84,17 +74,13 @@ describe('AUTH succeeds', () => {
   });
 
   test('but a recipient must still be an address', async () => {
-    await client.play([
-      `AUTH PLAIN ${RIGHT} → 235`,
-      'MAIL FROM:<s@example.com> → 250',
-      'RCPT TO:<not an address> → 501 5.1.3',
-    ]);
+    await client.play([`AUTH PLAIN ${RIGHT} → 235`, `${MAIL} → 250`, 'RCPT TO:<not an address> → 501 5.1.3']);
   });
 
   test('and the size limit of the inbox applies; the rejection is recorded for its address', async () => {
     await client.play([
       `AUTH PLAIN ${RIGHT} → 235`,
-      'MAIL FROM:<s@example.com> → 250',
+      `${MAIL} → 250`,
       'RCPT TO:<one@example.org> → 250',
       'RCPT TO:<two@example.org> → 250',
       'DATA → 354',
@@ -107,10 +93,7 @@ describe('AUTH succeeds', () => {
 describe('AUTH is rejected', () => {
   test.each<[string, Step[]]>([
     ['wrong credentials', [`AUTH PLAIN ${WRONG} → 535 5.7.8`]],
-    [
-      'wrong credentials of LOGIN',
-      [`AUTH LOGIN ${base64('inbox')} → ${ASK_PASSWORD}`, `${base64('wrong')} → 535 5.7.8`],
-    ],
+    ['wrong LOGIN credentials', [`AUTH LOGIN ${USER} → ${ASK_PASSWORD}`, `${base64('wrong')} → 535 5.7.8`]],
     ['to act as another user', [`AUTH PLAIN ${plainResponse('inbox', 'secret', 'admin')} → 535 5.7.8`]],
     ['no mechanism', ['AUTH → 501 5.5.4']],
     ['no mechanism but a space', ['AUTH  → 501 5.5.4']],
@@ -130,19 +113,13 @@ describe('AUTH is rejected', () => {
     ['PLAIN without a password', [`AUTH PLAIN ${plainResponse('inbox', '')} → 501 5.5.2`]],
     ['LOGIN with empty answers', [`AUTH LOGIN = → ${ASK_PASSWORD}`, ' → 535 5.7.8']],
     ['what was cancelled', ['AUTH PLAIN → 334', '* → 501 5.7.0']],
-    [
-      'what was cancelled at the password',
-      [`AUTH LOGIN → ${ASK_USERNAME}`, `${base64('inbox')} → ${ASK_PASSWORD}`, '* → 501 5.7.0'],
-    ],
-    [
-      'in a mail transaction',
-      ['MAIL FROM:<s@example.com> → 250', `AUTH PLAIN ${RIGHT} → 503 5.5.1`, 'RSET → 250'],
-    ],
+    ['what was cancelled at the password', [`AUTH LOGIN ${USER} → ${ASK_PASSWORD}`, '* → 501 5.7.0']],
+    ['in a mail transaction', [`${MAIL} → 250`, `AUTH PLAIN ${RIGHT} → 503 5.5.1`, 'RSET → 250']],
     ['bytes that are no UTF-8', [{ send: Buffer.from('AUTH PLAIN \xff\xfe\r\n', 'latin1'), expect: 501 }]],
     ['a control character', [{ send: Buffer.from('AUTH PLAIN a\0b\r\n'), expect: '500 5.5.2' }]],
     [
       'a mail command as an answer, which is not carried out',
-      ['AUTH PLAIN → 334', 'MAIL FROM:<s@example.com> → 501 5.5.2', 'RCPT TO:<a@mayfly.test> → 503 5.5.1'],
+      ['AUTH PLAIN → 334', `${MAIL} → 501 5.5.2`, 'RCPT TO:<a@mayfly.test> → 503 5.5.1'],
     ],
   ])('%s; the session goes on without it', async (_name, steps) => {
     await client.play([...steps, ...mailTo('a@mayfly.test')]);
@@ -196,8 +173,9 @@ describe('lines of an exchange', () => {
   });
 });
 
+const OFFERED = /^250-AUTH PLAIN LOGIN$/m;
+
 describe('AUTH is offered', () => {
-  const OFFERED = /^250-AUTH PLAIN LOGIN$/m;
   const NOT_OFFERED = /^(?!.*AUTH)250-/s;
 
   test('on loopback, and no more after it succeeded', async () => {
@@ -208,15 +186,17 @@ describe('AUTH is offered', () => {
     ]);
   });
 
+  const { tls, trust } = trustedCertificate();
+  const smtpProxyFrom = parseCidrs('127.0.0.1/32');
+  const PROXY = 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220';
+
   test('not without TLS to another machine: the address that counts is the client’s, not the proxy’s', async () => {
-    const { tls, trust } = trustedCertificate();
-    smtp = await smtpOfTest({ smtpAuth: 'inbox', tls, smtpProxyFrom: parseCidrs('127.0.0.1/32') });
-    client = await clientOfTest(smtp.port);
+    await connect({ tls, smtpProxyFrom });
     await client.play([
-      'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220',
+      PROXY,
       { send: 'EHLO c', expect: NOT_OFFERED },
       `AUTH PLAIN ${RIGHT} → 538 5.7.11`,
-      'MAIL FROM:<s@example.com> AUTH=<> → 555 5.5.4',
+      `${MAIL} AUTH=<> → 555 5.5.4`,
       'STARTTLS → 220',
     ]);
     await client.startTls(trust);
@@ -224,16 +204,11 @@ describe('AUTH is offered', () => {
   });
 
   test('to another machine without TLS where the operator allows it', async () => {
-    smtp = await smtpOfTest({
-      ...{ smtpAuth: 'inbox', smtpAuthPlaintext: 'on', smtpProxyFrom: parseCidrs('127.0.0.1/32') },
-    });
-    client = await clientOfTest(smtp.port);
-    const header = 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220';
-    await client.play([header, { send: 'EHLO c', expect: OFFERED }, `AUTH PLAIN ${RIGHT} → 235`]);
+    await connect({ smtpAuthPlaintext: 'on', smtpProxyFrom });
+    await client.play([PROXY, { send: 'EHLO c', expect: OFFERED }, `AUTH PLAIN ${RIGHT} → 235`]);
   });
 
   test('on the TLS port', async () => {
-    const { tls, trust } = trustedCertificate();
     smtp = await smtpOfTest({ smtpAuth: 'inbox', tls, smtpsPort: 0 });
     client = await clientOfTest(smtp.tlsPort ?? 0, { tls: trust });
     await client.play([...hello, `AUTH PLAIN ${RIGHT} → 235`]);
@@ -247,7 +222,7 @@ test('STARTTLS forgets who the client was (RFC 3207 section 4.2)', async () => {
   await client.startTls(trust);
   await client.play([
     `AUTH PLAIN ${RIGHT} → 503 5.5.1`,
-    { send: 'EHLO c', expect: /^250-AUTH PLAIN LOGIN$/m },
+    { send: 'EHLO c', expect: OFFERED },
     ...mailTo('a@mayfly.test'),
     `AUTH PLAIN ${RIGHT} → 235`,
     ...mailTo('a@mayfly.test'),
@@ -256,15 +231,16 @@ test('STARTTLS forgets who the client was (RFC 3207 section 4.2)', async () => {
 });
 
 describe('with `any`', () => {
+  beforeEach(() => begin({ smtpAuth: 'any' }));
+
   test.each([
     ['unknown credentials', plainResponse('app', 'password')],
     ['a wrong password of an inbox', WRONG],
     ['an identity to act as', plainResponse('inbox', 'secret', 'admin')],
   ])('%s are accepted and change nothing', async (_name, response) => {
-    await begin({ smtpAuth: 'any' });
     await client.play([
       `AUTH PLAIN ${response} → 235 2.7.0`,
-      'MAIL FROM:<s@example.com> → 250',
+      `${MAIL} → 250`,
       'RCPT TO:<anyone@example.org> → 550 5.1.1',
       'RSET → 250',
       ...mailTo('a@mayfly.test'),
@@ -274,30 +250,24 @@ describe('with `any`', () => {
   });
 
   test('credentials of an inbox capture', async () => {
-    await begin({ smtpAuth: 'any' });
     await client.play([`AUTH PLAIN ${RIGHT} → 235`, ...mailTo('anyone@example.org')]);
     expect(inboxesOfMails()).toEqual([CAPTURING.id]);
   });
 
   test('bad grammar is still rejected', async () => {
-    await begin({ smtpAuth: 'any' });
-    await client.play([
-      'AUTH PLAIN ab$d → 501 5.5.2',
-      `AUTH PLAIN ${plainResponse('inbox', 'down')} → 454 4.7.0`,
-    ]);
+    const down = plainResponse('inbox', 'down');
+    await client.play(['AUTH PLAIN ab$d → 501 5.5.2', `AUTH PLAIN ${down} → 454 4.7.0`]);
   });
 });
 
 describe('the AUTH parameter of MAIL (RFC 4954 section 5)', () => {
-  test.each(['AUTH=<>', 'AUTH=e+3Dmc2@example.com', 'SIZE=10 auth=<> BODY=8BITMIME'])(
-    'is ignored: %s',
-    async (parameters) => {
-      const mail = `MAIL FROM:<s@example.com> ${parameters} → 250`;
-      await client.play([mail, 'RSET → 250', `AUTH PLAIN ${RIGHT} → 235`, mail]);
-    },
-  );
+  const VALID = ['AUTH=<>', 'AUTH=e+3Dmc2@example.com', 'SIZE=10 auth=<> BODY=8BITMIME'];
+  test.each(VALID)('is ignored: %s', async (parameters) => {
+    const mail = `${MAIL} ${parameters} → 250`;
+    await client.play([mail, 'RSET → 250', `AUTH PLAIN ${RIGHT} → 235`, mail]);
+  });
 
   test.each(['AUTH', 'AUTH=', 'AUTH=<> AUTH=<>'])('must have a value, once: %s', async (parameters) => {
-    await client.play([`MAIL FROM:<s@example.com> ${parameters} → 501 5.5.4`]);
+    await client.play([`${MAIL} ${parameters} → 501 5.5.4`]);
   });
 });

@@ -16,12 +16,8 @@ describe('a mail', () => {
     ]);
     const [mail] = smtp.receiver.mails;
     expect(mail?.bytes.toString()).toBe('Subject: hi\r\n\r\n.stuffed\r\n.\r\n..\r\nend\r\n');
-    expect(mail?.envelope).toEqual({
-      mailFrom: 'sender@example.com',
-      helo: 'client.test',
-      remoteAddress: '127.0.0.1',
-      tls: false,
-    });
+    const sender = { mailFrom: 'sender@example.com', helo: 'client.test', remoteAddress: '127.0.0.1' };
+    expect(mail?.envelope).toEqual({ ...sender, tls: false });
     expect(rcptTo()).toEqual([['a@mayfly.test']]);
     expect(mail?.session).toMatch(/^[0-9a-v]{16}$/);
   });
@@ -56,21 +52,16 @@ describe('a session', () => {
     const [greeting, ...offers] = (await client.reply()).split('\n');
     expect(greeting).toMatch(/^250-mx\.mayfly\.test /);
     expect(offers.map((line) => line.slice(4)).sort()).toEqual([
-      '8BITMIME',
-      'ENHANCEDSTATUSCODES',
-      'PIPELINING',
-      `SIZE ${50 * 1024 * 1024}`,
-      'SMTPUTF8',
+      ...['8BITMIME', 'ENHANCEDSTATUSCODES', 'PIPELINING', `SIZE ${50 * 1024 * 1024}`, 'SMTPUTF8'],
     ]);
     await client.play([{ send: 'HELO client.test', expect: /^250 mx\.mayfly\.test [^\n]*$/ }]);
     client.close();
   });
 
   // The order of commands is in session/order.test.ts.
-  test.each<[string, Step[]]>([
-    [
-      'verbs in any case, and trailing spaces',
-      [
+  test.each(
+    Object.entries<Step[]>({
+      'verbs in any case, and trailing spaces': [
         '→ 220',
         'eHlO client.test  → 250',
         'mail from:<s@example.com>  → 250',
@@ -80,52 +71,32 @@ describe('a session', () => {
         'quit → 221',
         { expect: /^$/ },
       ],
-    ],
-    [
-      'a space after the colon, as old senders write it',
-      [...hello, 'MAIL FROM: <s@example.com> BODY=8BITMIME → 250', 'RCPT TO: <a@mayfly.test> → 250'],
-    ],
-    [
-      'unknown commands',
-      [
-        '→ 220',
-        'WHATISTHIS → 500 5.5.2',
-        ' → 500 5.5.2',
-        'MAIL_FROM_OK → 500 5.5.2',
-        'constructor → 500 5.5.2',
-        'WIZ x → 500 5.5.2',
-        'XCLIENT ADDR=1.2.3.4 → 500 5.5.2',
-        'NOOP → 250',
-      ],
-    ],
-    [
-      'commands that are not offered',
-      [
+      'a space after the colon, as old senders write it': [
         ...hello,
-        'AUTH PLAIN AGEAYg== → 502 5.5.1',
-        'BDAT 3 LAST → 502 5.5.1',
-        'EXPN staff → 502 5.5.1',
-        'ETRN example.com → 502 5.5.1',
+        'MAIL FROM: <s@example.com> BODY=8BITMIME → 250',
+        'RCPT TO: <a@mayfly.test> → 250',
+      ],
+      'unknown commands': [
+        '→ 220',
+        ...['WHATISTHIS', '', 'MAIL_FROM_OK', 'constructor', 'WIZ x', 'XCLIENT ADDR=1.2.3.4'].map(
+          (line) => `${line} → 500 5.5.2`,
+        ),
         'NOOP → 250',
       ],
-    ],
-    [
-      'arguments where none belong, and none where one belongs',
-      [
-        '→ 220',
-        'EHLO → 501',
-        'HELO → 501',
-        'EHLO one two → 501',
-        `EHLO ${'x'.repeat(301)} → 501`,
-        'EHLO client.test → 250',
-        'RSET now → 501 5.5.4',
-        'QUIT now → 501 5.5.4',
-        'VRFY → 501',
+      'commands that are not offered': [
+        ...hello,
+        ...['AUTH PLAIN AGEAYg==', 'BDAT 3 LAST', 'EXPN staff', 'ETRN example.com'].map(
+          (line) => `${line} → 502 5.5.1`,
+        ),
+        'NOOP → 250',
       ],
-    ],
-    [
-      'control characters',
-      [
+      'arguments where none belong, and none where one belongs': [
+        '→ 220',
+        ...['EHLO', 'HELO', 'EHLO one two', `EHLO ${'x'.repeat(301)}`].map((line) => `${line} → 501`),
+        'EHLO client.test → 250',
+        ...['RSET now → 501 5.5.4', 'QUIT now → 501 5.5.4', 'VRFY → 501'],
+      ],
+      'control characters': [
         '→ 220',
         'EHLO cli\x07ent → 500 5.5.2',
         'EHLO client\0.test → 500 5.5.2',
@@ -133,8 +104,8 @@ describe('a session', () => {
         'MAIL FROM:<s\t@example.com> → 500 5.5.2',
         'MAIL FROM:<s@example.com>\rRCPT TO:<a@mayfly.test> → 500 5.5.2',
       ],
-    ],
-  ])('understands: %s', async (_name, steps) => {
+    }),
+  )('understands: %s', async (_name, steps) => {
     await playSmtp(smtp.port, steps);
   });
 
@@ -182,17 +153,12 @@ describe('a session', () => {
     expect(smtp.receiver.mails).toHaveLength(1);
   });
 
-  test.each(['GET / HTTP/1.1', 'post /x HTTP/1.1', 'CONNECT example.com:25 HTTP/1.1'])(
-    'ends at once for a browser: %s',
-    async (line) => {
-      const client = await smtpClient(smtp.port);
-      await client.play([
-        '→ 220',
-        `${line}\r\nHost: x\r\n\r\nEHLO x\r\nMAIL FROM:<s@example.com> → 500 5.5.1`,
-      ]);
-      expect(await client.closed()).toBe('');
-    },
-  );
+  const REQUESTS = ['GET / HTTP/1.1', 'post /x HTTP/1.1', 'CONNECT example.com:25 HTTP/1.1'];
+  test.each(REQUESTS)('ends at once for a browser: %s', async (line) => {
+    const client = await smtpClient(smtp.port);
+    await client.play(['→ 220', `${line}\r\nHost: x\r\n\r\nEHLO x\r\nNOOP → 500 5.5.1`]);
+    expect(await client.closed()).toBe('');
+  });
 
   test('replies are lines of 7-bit text, at most 512 octets', async () => {
     const client = await smtpClient(smtp.port);
@@ -296,24 +262,13 @@ describe('postmaster, where configured', () => {
 
 describe('a refusal is remembered with the reply that was given', () => {
   test('at RCPT', async () => {
-    await playSmtp(smtp.port, [
-      ...withSender,
-      rcpt('nobody@mayfly.test', 550),
-      rcpt('full@mayfly.test', 452),
-      rcpt('down@mayfly.test', 451),
-    ]);
+    const refused = [rcpt('nobody@mayfly.test', 550), rcpt('full@mayfly.test', 452)];
+    await playSmtp(smtp.port, [...withSender, ...refused, rcpt('down@mayfly.test', 451)]);
+    const sender = { mailFrom: 'sender@example.com', helo: 'client.test', remoteAddress: '127.0.0.1' };
     expect(smtp.receiver.refusals).toMatchObject([
-      {
-        address: 'nobody@mayfly.test',
-        reply: '550 5.1.1 No such inbox here',
-        mailFrom: 'sender@example.com',
-      },
-      { address: 'full@mayfly.test', reply: '452 4.2.2 Inbox is full', helo: 'client.test' },
-      {
-        address: 'down@mayfly.test',
-        reply: expect.stringMatching(/^451 4\.3\.0 /),
-        remoteAddress: '127.0.0.1',
-      },
+      { ...sender, address: 'nobody@mayfly.test', reply: '550 5.1.1 No such inbox here' },
+      { ...sender, address: 'full@mayfly.test', reply: '452 4.2.2 Inbox is full' },
+      { ...sender, address: 'down@mayfly.test', reply: expect.stringMatching(/^451 4\.3\.0 /) },
     ]);
     expect(smtp.metrics.codes.slice(-3)).toEqual([550, 452, 451]);
   });
@@ -326,9 +281,10 @@ describe('a refusal is remembered with the reply that was given', () => {
       'DATA → 354',
       'bare\nline\r\n. → 550 5.6.11',
     ]);
-    expect(smtp.receiver.refusals.map(({ address, reply }) => [address, reply])).toEqual([
-      ['a@mayfly.test', '550 5.6.11 Bare CR or LF in the message'],
-      ['b@mayfly.test', '550 5.6.11 Bare CR or LF in the message'],
+    const reply = '550 5.6.11 Bare CR or LF in the message';
+    expect(smtp.receiver.refusals).toMatchObject([
+      { address: 'a@mayfly.test', reply },
+      { address: 'b@mayfly.test', reply },
     ]);
   });
 });

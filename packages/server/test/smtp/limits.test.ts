@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
+import { rawClient } from '../support/raw-client.ts';
 import type { SmtpClient } from '../support/smtp-script.ts';
 import {
   clientOfTest,
@@ -44,6 +45,36 @@ describe('connections', () => {
   });
 });
 
+describe('a stop', () => {
+  test('waits for a mail that is being stored', async () => {
+    const storing = smtp.receiver.holdStoring();
+    await client.play([...inData, { send: 'x\r\n.' }]);
+    await storing.begun;
+    const stopped = smtp.stop(60_000);
+    storing.goOn();
+    await client.play([{ expect: ['250 2.0.0', '421 4.3.2'] }]);
+    await stopped;
+  });
+
+  test('cuts what is left at its deadline', async () => {
+    await client.play([...inData, { send: 'never finished' }]);
+    const stopped = smtp.stop(8_000);
+    await clock.advance(8_000);
+    await stopped;
+    expect(await client.closed()).toMatch(/^(421 4\.3\.2 .*\r\n)?$/);
+    expect(smtp.receiver.mails).toEqual([]);
+  });
+
+  test('ends an incomplete handshake, and may be called twice', async () => {
+    await start({ smtpsPort: 0 });
+    const handshake = rawClient(smtp.tlsPort ?? 0);
+    await new Promise((resolve) => handshake.socket.once('connect', resolve));
+    await client.play(['→ 220']);
+    await Promise.all([smtp.stop(), smtp.stop()]);
+    for (const one of [client, handshake]) await one.closed();
+  });
+});
+
 describe('a client that makes errors', () => {
   const nineteen: string[] = Array(19).fill('WHAT → 500');
 
@@ -66,12 +97,8 @@ describe('a client that makes errors', () => {
 
 describe('a command line', () => {
   test('of 512 octets is understood, and one of 2048', async () => {
-    await client.play([
-      '→ 220',
-      `NOOP ${'x'.repeat(505)} → 250`,
-      `NOOP ${'x'.repeat(2043)} → 250`,
-      `NOOP ${'x'.repeat(2044)} → 500 5.5.2`,
-    ]);
+    const noop = (octets: number) => `NOOP ${'x'.repeat(octets - 7)}`;
+    await client.play(['→ 220', `${noop(512)} → 250`, `${noop(2050)} → 250`, `${noop(2051)} → 500 5.5.2`]);
   });
 
   test('that is too long is skipped, however it comes, and the session stays in step', async () => {

@@ -25,11 +25,7 @@ export interface TakenMail {
 }
 
 /** The inbox of the credentials that are right. */
-export const CAPTURING: CaptureTarget = {
-  id: 'inb_capturing',
-  accountId: 'acc_1',
-  address: 'capturing@mayfly.test',
-};
+export const CAPTURING = { id: 'inb_capturing', accountId: 'acc_1', address: 'capturing@mayfly.test' };
 
 /**
  * A receiver that keeps mail in memory: `a@mayfly.test`, `b@…` and every `inbox…@…` live, `full@…`
@@ -60,11 +56,7 @@ export class MemoryReceiver implements SmtpReceiver {
     return isRight ? CAPTURING : undefined;
   };
 
-  async accept(
-    address: string,
-    declaredBytes: number,
-    target: CaptureTarget | null = null,
-  ): Promise<Recipient> {
+  async accept(address: string, declaredBytes: number, target?: CaptureTarget | null): Promise<Recipient> {
     if (target)
       return { ...target, inboxId: target.id, rcptTo: address, maxMessages: 1000, maxMessageBytes: 1000 };
     const [local = '', domain] = address.toLowerCase().split('@');
@@ -77,16 +69,9 @@ export class MemoryReceiver implements SmtpReceiver {
     }
     const maxMessageBytes = name === 'small' ? 1000 : 50 * 1024 * 1024;
     if (declaredBytes > maxMessageBytes) throw new AppError('message_too_large', 'Too large');
-    const inboxId = `inb_${name}`;
-    return {
-      inboxId,
-      accountId: 'acc_1',
-      address: `${name}@mayfly.test`,
-      rcptTo: address,
-      maxMessages: 1000,
-      maxMessageBytes,
-      ...(name.startsWith('inbox-faulty') && { faultsOf: `${name}@mayfly.test` }),
-    };
+    const inbox = { inboxId: `inb_${name}`, accountId: 'acc_1', address: `${name}@mayfly.test` };
+    const faulty = name.startsWith('inbox-faulty') && { faultsOf: inbox.address };
+    return { ...inbox, rcptTo: address, maxMessages: 1000, maxMessageBytes, ...faulty };
   }
 
   /** Rules of all inboxes whose name begins with `inbox-faulty`, in their order. */
@@ -175,16 +160,15 @@ export async function startSmtp(
   options: SmtpTestOptions = {},
   clock: Clock = systemClock,
 ): Promise<StartedSmtp> {
-  const {
-    inFlightBytes = IN_FLIGHT_BYTES,
-    maxMessageBytes = 50 * 1024 * 1024,
-    limits = {},
-    tls = null,
-  } = options;
+  const { maxMessageBytes = 50 * 1024 * 1024, limits = {}, tls = null } = options;
   const receiver = new MemoryReceiver();
   const metrics = new CountingMetrics();
   const { findCaptureTarget } = receiver;
-  const budget = new ByteBudget({ capacity: inFlightBytes, largest: maxMessageBytes, clock });
+  const budget = new ByteBudget({
+    capacity: options.inFlightBytes ?? IN_FLIGHT_BYTES,
+    largest: maxMessageBytes,
+    clock,
+  });
   const logged: string[] = [];
   const log = pino({ level: 'error' }, { write: (line: string) => logged.push(line) });
   const server = createSmtpServer(

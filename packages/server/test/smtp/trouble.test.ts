@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AppError } from '../../src/errors.ts';
-import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import { playSmtp, type SmtpClient, smtpClient } from '../support/smtp-script.ts';
 import { inData, mailTo, useSmtp, withSender } from './start-smtp.ts';
 
 let client: SmtpClient;
@@ -11,9 +11,7 @@ beforeEach(async () => {
 afterEach(async () => {
   client.close();
   // The server lives; a promise that was left to itself fails the run.
-  const other = await smtpClient(smtp.port);
-  await other.play(['→ 220', 'NOOP → 250']);
-  other.close();
+  await playSmtp(smtp.port, ['→ 220', 'NOOP → 250']);
   await expect.poll(() => smtp.metrics.open).toBe(0);
 });
 
@@ -41,15 +39,13 @@ describe('storing fails', () => {
 });
 
 describe('a sender that disconnects', () => {
-  test.each(['destroy', 'end', 'resetAndDestroy'] as const)(
-    'by %s in the data leaves nothing',
-    async (how) => {
-      await client.play([...inData, { send: 'half a mail\r\nQUIT' }]);
-      client.socket[how]();
-      await expect.poll(results).toEqual(['failed']);
-      expect(smtp.receiver.mails).toEqual([]);
-    },
-  );
+  const WAYS = ['destroy', 'end', 'resetAndDestroy'] as const;
+  test.each(WAYS)('by %s in the data leaves nothing', async (how) => {
+    await client.play([...inData, { send: 'half a mail\r\nQUIT' }]);
+    client.socket[how]();
+    await expect.poll(results).toEqual(['failed']);
+    expect(smtp.receiver.mails).toEqual([]);
+  });
 
   test('by a reset after the dot, while the mail is stored: it is stored', async () => {
     const storing = smtp.receiver.holdStoring();

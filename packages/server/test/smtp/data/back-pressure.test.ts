@@ -11,15 +11,10 @@ test('all replies to what one segment brought are written at once, those of reci
   await client.play(hello);
   let writes = 0;
   client.socket.on('data', () => writes++);
-  const recipients = ['a', 'nobody', 'b', 'inbox1']
-    .map((name) => `RCPT TO:<${name}@mayfly.test>\r\n`)
-    .join('');
-  await client.play([
-    {
-      send: Buffer.from(`MAIL FROM:<s@example.com>\r\n${recipients}DATA\r\n`),
-      expect: [250, 250, 550, 250, 250, 354],
-    },
-  ]);
+  const names = ['a', 'nobody', 'b', 'inbox1'];
+  const recipients = names.map((name) => `RCPT TO:<${name}@mayfly.test>\r\n`).join('');
+  const send = Buffer.from(`MAIL FROM:<s@example.com>\r\n${recipients}DATA\r\n`);
+  await client.play([{ send, expect: [250, 250, 550, 250, 250, 354] }]);
   expect(writes).toBe(1);
 });
 

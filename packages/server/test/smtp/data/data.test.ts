@@ -16,14 +16,10 @@ describe('the size of a mail', () => {
   ])('%s, and the session stays in step', async (_name, bytes, reply) => {
     const body = Buffer.alloc(bytes, 'x');
     body.write('\r\n', bytes - 2);
-    await playSmtp(smtp.port, [
-      ...inData,
-      { send: Buffer.concat([body, Buffer.from('.\r\n')]), expect: reply },
-      inStep,
-    ]);
-    expect(smtp.receiver.mails.map((mail) => mail.bytes.length)).toEqual(
-      reply.startsWith('2') ? [bytes] : [],
-    );
+    const send = Buffer.concat([body, Buffer.from('.\r\n')]);
+    await playSmtp(smtp.port, [...inData, { send, expect: reply }, inStep]);
+    const stored = reply.startsWith('2') ? [bytes] : [];
+    expect(smtp.receiver.mails.map((mail) => mail.bytes.length)).toEqual(stored);
   });
 
   test('counts the bytes received: a smaller SIZE parameter changes nothing', async () => {
@@ -67,11 +63,8 @@ describe('a bare CR or LF', () => {
     ['LF first', '\none\r\n'],
     ['LF after 100,000 octets', `${`${'x'.repeat(78)}\r\n`.repeat(1200)}\nend\r\n`],
   ])('is refused, and the session stays in step: %s', async (_name, body) => {
-    await playSmtp(smtp.port, [
-      ...inData,
-      { send: Buffer.from(`${body}.\r\n`), expect: '550 5.6.11' },
-      inStep,
-    ]);
+    const send = Buffer.from(`${body}.\r\n`);
+    await playSmtp(smtp.port, [...inData, { send, expect: '550 5.6.11' }, inStep]);
     expect(smtp.receiver.mails).toEqual([]);
   });
 

@@ -8,8 +8,7 @@ const FALSE_ENDS = [
   ...['\r\n.\r\r\n', '\r\r\n.\r\r\n', '\r\n\0.\r\n', '\r\n.\0\r\n'],
 ];
 
-const LIMIT = 50_000;
-const limits = { maxMessageBytes: LIMIT };
+const limits = { maxMessageBytes: 50_000 };
 const smtp = useSmtp(limits);
 const normalising = useSmtp({ ...limits, smtpBareLineEndings: 'normalise' });
 
@@ -57,8 +56,7 @@ test.each(FALSE_ENDS.map((end) => [JSON.stringify(end), end]))(
     const [verdict, ...rest] = await replies(normalising.port, 'text', end, false);
     expect(verdict).toContain('250 2.0.0');
     expect(rest).toHaveLength(2);
-    expect(normalising.receiver.mails).toHaveLength(1);
-    expect(normalising.receiver.mails[0]?.bytes.toString()).toContain('smuggled');
+    expect(normalising.receiver.mails.map(({ bytes }) => bytes.includes('smuggled'))).toEqual([true]);
   },
 );
 

@@ -12,12 +12,6 @@ import { CAPTURING, CountingMetrics } from '../start-smtp.ts';
 export interface DriveOptions extends Partial<Omit<SessionContext, 'limits' | 'receiver'>> {
   limits?: Partial<SmtpLimits>;
   bareLineEndings?: 'refuse' | 'normalise';
-  /** Default true. */
-  startTls?: boolean;
-  /** From the beginning. */
-  isEncrypted?: boolean;
-  /** The size limit of each inbox. */
-  inboxBytes?: number;
   /** What the application does in another way than by default. */
   receiver?: Partial<SmtpReceiver>;
 }
@@ -49,8 +43,7 @@ export class Driver implements Transport {
   #whenIdle: (() => void) | undefined;
 
   constructor(options: DriveOptions = {}) {
-    const { limits, startTls = true, isEncrypted = false, inboxBytes = 1_000_000, receiver } = options;
-    const { bareLineEndings } = options;
+    const { limits, receiver, bareLineEndings } = options;
     const clock = new FakeClock();
     const log = createLog('silent');
     log.error = ({ err }: { err?: unknown }) => void this.defects.push(err);
@@ -64,11 +57,11 @@ export class Driver implements Transport {
       visits: new SmtpVisits(),
       findCaptureTarget: async ({ password }) => (password === 'right' ? CAPTURING : undefined),
       ...options,
-      receiver: { ...this.#application(inboxBytes), ...receiver },
+      receiver: { ...this.#application(), ...receiver },
       limits: { ...SMTP_LIMITS, ...limits },
     };
-    this.session = new Session(context, this, startTls);
-    this.#running = this.session.run(isEncrypted ? 'TLS' : null);
+    this.session = new Session(context, this, true);
+    this.#running = this.session.run(null);
   }
 
   /** Sends a copy, and waits until the session wants more or is over. */
@@ -140,14 +133,14 @@ export class Driver implements Transport {
 
   setDelayed(): void {}
 
-  #application(maxMessageBytes: number): SmtpReceiver {
+  #application(): SmtpReceiver {
     const note = (call: object) => void this.calls.push(JSON.stringify(call));
     return {
       accept: async (rcptTo, declaredBytes, target) => {
         note({ rcptTo, declaredBytes, target });
         if (rcptTo.startsWith('no')) throw new AppError('unknown_recipient', 'No such inbox');
         const inbox = { inboxId: `inb_${rcptTo}`, accountId: 'acc_1', address: rcptTo };
-        return { ...inbox, rcptTo, maxMessages: 1000, maxMessageBytes };
+        return { ...inbox, rcptTo, maxMessages: 1000, maxMessageBytes: 1_000_000 };
       },
       deliver: async ({ received, ...mail }) => {
         note(mail);
@@ -161,17 +154,13 @@ export class Driver implements Transport {
   }
 }
 
-/** What becomes of a dialogue that comes in the given pieces, and ends with the client closing its side. */
-async function play(pieces: readonly Uint8Array[], options: DriveOptions = {}): Promise<Driver> {
+/** A whole dialogue, latin1, in one piece; then the client closes its side. */
+export async function say(text: string, options: DriveOptions = {}): Promise<Driver> {
   const driver = new Driver(options);
-  for (const piece of pieces) if (!driver.closed && !driver.isHandshaking) await driver.push(piece);
+  await driver.push(Buffer.from(text, 'latin1'));
   await driver.finish();
   return driver;
 }
-
-/** The whole dialogue, latin1, in one piece. */
-export const say = (text: string, options: DriveOptions = {}): Promise<Driver> =>
-  play([Buffer.from(text, 'latin1')], options);
 
 /** What the world has seen of a session. */
 export const traces = ({ output, calls, mails, closed, defects }: Driver) => ({

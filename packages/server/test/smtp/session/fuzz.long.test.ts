@@ -14,14 +14,8 @@ import { cut, type DriveOptions, Driver, traces } from './drive.ts';
 
 /** Limits that short dialogues meet. */
 const SMALL_LIMITS = {
-  ...SMTP_LIMITS,
-  maxRecipients: 3,
-  maxErrors: 20,
-  maxAuthFailures: 2,
-  maxCommandsPerMail: 40,
-  maxCommandBytes: 64,
-  maxSkippedLineBytes: 300,
-  maxDrainedBytes: 400,
+  ...{ ...SMTP_LIMITS, maxRecipients: 3, maxErrors: 20, maxAuthFailures: 2, maxCommandsPerMail: 40 },
+  ...{ maxCommandBytes: 64, maxSkippedLineBytes: 300, maxDrainedBytes: 400 },
 };
 const SMALL_MESSAGE_BYTES = 200;
 
@@ -39,65 +33,62 @@ const body = fc
   )
   .map((parts) => parts.join(''));
 
+const weighted = (weight: number, arbitrary: fc.Arbitrary<string>) => ({ weight, arbitrary });
+const anyBytes = (maxLength: number) =>
+  fc.uint8Array({ maxLength }).map((bytes) => Buffer.from(bytes).toString('latin1'));
+
 /** One line of a client, or several that belong together, as latin1; well-formed ones are the most frequent. */
 const exchange = fc.oneof(
-  {
-    weight: 8,
-    arbitrary: fc.constantFrom(
-      ...['EHLO client.test\r\n', 'HELO client.test\r\n', 'MAIL FROM:<s@example.com>\r\n'],
+  weighted(
+    8,
+    fc.constantFrom(
+      ...['EHLO client.test\r\n', 'HELO client.test\r\n', 'MAIL FROM:<s@example.com>\r\n', 'NOOP\r\n'],
       ...['RCPT TO:<a@mayfly.test>\r\n', 'RCPT TO:<no@mayfly.test>\r\n', 'DATA\r\n', '.\r\n', 'RSET\r\n'],
-      ...['NOOP\r\n'],
     ),
-  },
-  {
-    weight: 8,
-    arbitrary: body.map(
+  ),
+  weighted(
+    8,
+    body.map(
       (text) => `RSET\r\nMAIL FROM:<s@example.com>\r\nRCPT TO:<a@mayfly.test>\r\nDATA\r\n${text}\r\n.\r\n`,
     ),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.constantFrom(
+  ),
+  weighted(
+    3,
+    fc.constantFrom(
       `AUTH PLAIN ${base64('\0user\0right')}\r\n`,
       `AUTH PLAIN ${base64('\0user\0wrong')}\r\n`,
       `AUTH LOGIN\r\n${base64('user')}\r\n${base64('right')}\r\n`,
       `AUTH LOGIN ${base64('user')}\r\n${base64('wrong')}\r\n`,
-      'AUTH PLAIN\r\n*\r\n',
-      'AUTH PLAIN =\r\n',
-      'AUTH CRAM-MD5\r\n',
+      ...['AUTH PLAIN\r\n*\r\n', 'AUTH PLAIN =\r\n', 'AUTH CRAM-MD5\r\n'],
       `AUTH PLAIN ${'A'.repeat(600)}\r\n`,
     ),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.constantFrom(
+  ),
+  weighted(
+    3,
+    fc.constantFrom(
       ...['MAIL FROM:<s@example.com> SIZE=9999999\r\n', 'MAIL FROM:<j\xf6rg@example.com>\r\n'],
       ...['RCPT TO:<>\r\n', 'EHLO\r\n', 'VRFY\r\n', 'HELP\r\n', 'QUIT now\r\n', 'BDAT 3 LAST\r\n', 'NOOP\n'],
       ...['DATA\n.\r\n', 'NO\0OP\r\n', 'NOOP\r\r\n', '\r\n', '\n', 'STARTTLS now\r\n'],
     ),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom('QUIT\r\n', 'STARTTLS\r\n', 'GET / HTTP/1.1\r\n', 'PROXY UNKNOWN\r\n'),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.integer({ min: 50, max: 80 }).map((length) => `NOOP ${'x'.repeat(length - 5)}\r\n`),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.integer({ min: 280, max: 320 }).map((length) => `${'x'.repeat(length)}\r\n`),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
-  },
+  ),
+  weighted(1, fc.constantFrom('QUIT\r\n', 'STARTTLS\r\n', 'GET / HTTP/1.1\r\n', 'PROXY UNKNOWN\r\n')),
+  weighted(
+    1,
+    fc.integer({ min: 50, max: 80 }).map((length) => `NOOP ${'x'.repeat(length - 5)}\r\n`),
+  ),
+  weighted(
+    1,
+    fc.integer({ min: 280, max: 320 }).map((length) => `${'x'.repeat(length)}\r\n`),
+  ),
+  weighted(1, anyBytes(40)),
 );
 
 /** Everything that one client sends. */
 const dialogue: fc.Arbitrary<string> = fc
   .tuple(fc.integer({ min: 0, max: 9 }), fc.array(exchange, { maxLength: 25, size: 'max' }))
   .map(([silent, parts]) => `${silent > 0 ? 'EHLO client.test\r\n' : ''}${parts.join('')}`);
+
+type End = 'client' | 'loss' | 'shutdown' | 'limit';
 
 interface Choices {
   /** Bytes of each piece; used in a circle, as all of these. */
@@ -107,7 +98,7 @@ interface Choices {
   /** How many turns of the event loop an answer takes. */
   delays: number[];
   /** After how many bytes the connection ends, and how. */
-  end: { at: number; by: 'client' | 'loss' | 'shutdown' | 'limit' } | null;
+  end: { at: number; by: End } | null;
 }
 
 const choices = fc.record<Choices>({
@@ -115,10 +106,7 @@ const choices = fc.record<Choices>({
   answers: fc.array(fc.nat(9), { minLength: 1, maxLength: 10 }),
   delays: fc.array(fc.constantFrom(0, 0, 0, 0, 1, 2), { minLength: 1, maxLength: 10 }),
   end: fc.option(
-    fc.record({
-      at: fc.nat(1500),
-      by: fc.constantFrom('client' as const, 'loss' as const, 'shutdown' as const, 'limit' as const),
-    }),
+    fc.record({ at: fc.nat(1500), by: fc.constantFrom<End>('client', 'loss', 'shutdown', 'limit') }),
   ),
 });
 
@@ -158,7 +146,7 @@ function application({ answers, delays }: Choices, bareLineEndings: 'refuse' | '
 }
 
 /** Lets the connection end as drawn. */
-async function end(driver: Driver, by: NonNullable<Choices['end']>['by']): Promise<void> {
+async function end(driver: Driver, by: End): Promise<void> {
   if (driver.isHandshaking) await driver.secured();
   if (by === 'limit') driver.session.close({ code: 421, enhanced: '4.4.2', text: 'Too slow' });
   if (by === 'shutdown') driver.session.leave();
@@ -196,10 +184,6 @@ async function check(text: string, drawn: Choices, normalises: boolean): Promise
     at += 1 + (drawn.pieces[i % drawn.pieces.length] ?? 0);
     if (at < stream.length) offsets.push(at);
   }
-  const [byBytes, byPieces] = [[...stream.keys()], offsets].map((at) => cut(stream, at)) as [
-    Buffer[],
-    Buffer[],
-  ];
   const play = async (pieces: Buffer[]): Promise<Driver> => {
     const driver = new Driver(application(drawn, normalises ? 'normalise' : 'refuse'));
     await feed(driver, pieces);
@@ -208,20 +192,17 @@ async function check(text: string, drawn: Choices, normalises: boolean): Promise
     expect([driver.closed, driver.defects, driver.budget.held]).toEqual([true, [], 0]);
     return driver;
   };
-  const driver = await play(byBytes);
-  const other = await play(byPieces);
+  const driver = await play(cut(stream, [...stream.keys()]));
+  const other = await play(cut(stream, offsets));
   // What a piece holds behind STARTTLS is discarded, so only sessions in plaintext are alike.
   if (!/STARTTLS/i.test(text)) expect(traces(other)).toEqual(traces(driver));
   return driver.mails.length;
 }
 
 const streams = fc.oneof(
-  { weight: 8, arbitrary: dialogue },
-  {
-    weight: 1,
-    arbitrary: fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
-  },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary-ascii', maxLength: 400 }) },
+  weighted(8, dialogue),
+  weighted(1, anyBytes(400)),
+  weighted(1, fc.string({ unit: 'binary-ascii', maxLength: 400 })),
 );
 
 it(

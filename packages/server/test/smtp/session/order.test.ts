@@ -17,26 +17,24 @@ interface Model {
   closed: boolean;
 }
 
+const NEW: Model = { tls: false, greeted: false, authenticated: false, recipients: null, closed: false };
+
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const MESSAGE = 'Subject: x\r\n\r\ntext\r\n.\r\n';
 
 const inTransaction = ({ greeted, recipients }: Model): boolean => greeted && recipients !== null;
-const mayAuthenticate = ({ greeted, authenticated, recipients }: Model): boolean =>
-  greeted && !authenticated && recipients === null;
+const mayBegin = ({ greeted, recipients }: Model): boolean => greeted && recipients === null;
+const mayAuthenticate = (model: Model): boolean => mayBegin(model) && !model.authenticated;
 
 /** The line without CRLF, the codes of its replies, and what changes if the first of them is no error. */
 const COMMANDS: Record<string, [line: string, codes: (model: Model) => number[], change?: Partial<Model>]> = {
   EHLO: ['EHLO client.test', () => [250], { greeted: true, recipients: null }],
   HELO: ['HELO client.test', () => [250], { greeted: true, recipients: null }],
   'EHLO without a name': ['EHLO', () => [501]],
-  MAIL: [
-    'MAIL FROM:<s@example.com>',
-    ({ greeted, recipients }) => [greeted && recipients === null ? 250 : 503],
-    { recipients: 0 },
-  ],
+  MAIL: ['MAIL FROM:<s@example.com>', (model) => [mayBegin(model) ? 250 : 503], { recipients: 0 }],
   'MAIL that is too large': [
     'MAIL FROM:<s@example.com> SIZE=99999999',
-    ({ greeted, recipients }) => [greeted && recipients === null ? 552 : 503],
+    (model) => [mayBegin(model) ? 552 : 503],
   ],
   RCPT: ['RCPT TO:<a@mayfly.test>', (model) => [inTransaction(model) ? 250 : 503], { recipients: 1 }],
   'RCPT of nobody': ['RCPT TO:<nobody@mayfly.test>', (model) => [inTransaction(model) ? 550 : 503]],
@@ -64,11 +62,7 @@ const COMMANDS: Record<string, [line: string, codes: (model: Model) => number[],
     'AUTH PLAIN\r\n*',
     (model) => (mayAuthenticate(model) ? [334, 501] : [503, 500]),
   ],
-  STARTTLS: [
-    'STARTTLS',
-    ({ tls }) => [tls ? 503 : 220],
-    { tls: true, greeted: false, authenticated: false, recipients: null },
-  ],
+  STARTTLS: ['STARTTLS', ({ tls }) => [tls ? 503 : 220], { ...NEW, tls: true }],
   QUIT: ['QUIT', () => [221], { closed: true }],
 };
 
@@ -89,11 +83,7 @@ it(
     await fc.assert(
       fc.asyncProperty(names, async (chosen) => {
         const driver = new Driver({ limits });
-        const model: Model = {
-          ...{ tls: false, greeted: false, authenticated: false },
-          recipients: null,
-          closed: false,
-        };
+        const model: Model = { ...NEW };
         await driver.idle();
         for (const name of chosen) {
           const [line = '', codes = () => [], change] = COMMANDS[name] ?? [];

@@ -11,12 +11,7 @@ const HELLO = 'EHLO client.test\r\n';
 const MAIL = 'MAIL FROM:<s@example.com>\r\nRCPT TO:<a@mayfly.test>\r\nDATA\r\n';
 
 /** The last lines of all replies, less the greeting. */
-const replies = (output: string): string[] =>
-  output
-    .split('\r\n')
-    .filter((line) => /^\d{3} /.test(line))
-    .slice(1);
-/** Codes alone. */
+const replies = (output: string): string[] => output.match(/^\d{3} .*(?=\r)/gm)?.slice(1) ?? [];
 const codes = (output: string): string =>
   replies(output)
     .map((line) => line.slice(0, 3))
@@ -24,10 +19,8 @@ const codes = (output: string): string =>
 
 it('a message whose last bytes wait for memory when its sender leaves is not stored', async () => {
   const budget = new ByteBudget({ capacity: 1_000_000, largest: 1_000_000, clock: new FakeClock() });
-  budget.take(
-    budget.open('another', () => undefined),
-    900_000,
-  );
+  const another = budget.open('another', () => undefined);
+  budget.take(another, 900_000);
   const driver = new Driver({ budget });
   await driver.push(`${HELLO}${MAIL}`);
   void driver.push(`${'x'.repeat(99_998)}\r\n.\r\n`);

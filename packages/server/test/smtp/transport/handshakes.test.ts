@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { connect as connectTls } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parseCidrs } from '../../../src/text/networks.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -14,10 +15,10 @@ import { clientOfTest, hello, inData, type StartedSmtp, smtpOfTest, turns } from
 
 let smtp: StartedSmtp;
 
-const certificate = trustedCertificate('localhost');
+const { tls, trust } = trustedCertificate('localhost');
 
 async function start(options: Parameters<typeof smtpOfTest>[0] = {}, clock?: FakeClock): Promise<void> {
-  smtp = await smtpOfTest({ tls: (await certificate).tls, smtpsPort: 0, ...options }, clock);
+  smtp = await smtpOfTest({ tls, smtpsPort: 0, ...options }, clock);
 }
 
 /** Resolves when something was reported; what was. */
@@ -39,24 +40,17 @@ async function connected(): Promise<Socket> {
   const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
   socket.on('error', () => undefined);
-  await new Promise((resolve) => socket.once('connect', resolve));
+  await once(socket, 'connect');
   return socket;
 }
 
 const BEGINNING_OF_HELLO = Buffer.from([0x16, 3, 1, 0, 200, 1]);
+const CLOSED = /^The client closed the connection during the handshake$/;
 const ways: [string, (socket: Socket) => void, RegExp][] = [
   ['plain text', (socket) => socket.write('EHLO there\r\n'), /^The client did not send a TLS handshake \(/],
   ['an HTTP request', (socket) => socket.write('GET / HTTP/1.1\r\n\r\n'), /^The client did not send/],
-  [
-    'a connection that is closed in the middle',
-    (socket) => socket.end(BEGINNING_OF_HELLO),
-    /^The client closed the connection during the handshake$/,
-  ],
-  [
-    'a connection that is reset in the middle',
-    (socket) => socket.write(BEGINNING_OF_HELLO, () => socket.resetAndDestroy()),
-    /^The client closed the connection during the handshake$/,
-  ],
+  ['one that is closed in the middle', (socket) => socket.end(BEGINNING_OF_HELLO), CLOSED],
+  ['one that is reset', (socket) => socket.write(BEGINNING_OF_HELLO, () => socket.resetAndDestroy()), CLOSED],
 ];
 
 describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reported', (by) => {
@@ -66,20 +60,15 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     await start();
     fail(await socketForTls());
     const helo = by === 'STARTTLS' ? 'client.test' : '';
-    expect(await reported()).toEqual([
-      {
-        ...{ at: expect.any(Number), address: '', mailFrom: '', remoteAddress: '127.0.0.1', helo },
-        reply: expect.stringMatching(reason),
-      },
-    ]);
+    const from = { at: expect.any(Number), address: '', mailFrom: '', remoteAddress: '127.0.0.1', helo };
+    expect(await reported()).toEqual([{ ...from, reply: expect.stringMatching(reason) }]);
   });
 
   test('for a client that verifies the certificate after the handshake, as Node.js does', async () => {
     await start();
     const socket = await socketForTls();
     socket.removeAllListeners();
-    const secure: TLSSocket = connectTls({ socket, servername: 'localhost' });
-    const error = await new Promise<Error>((resolve) => secure.once('error', resolve));
+    const [error] = await once(connectTls({ socket, servername: 'localhost' }), 'error');
     expect(error).toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
     expect(await reported()).toMatchObject([{ reply: expect.stringMatching(/^The client closed/) }]);
   });
@@ -89,18 +78,16 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     const socket = await socketForTls();
     socket.removeAllListeners();
     const options = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' } as const;
-    const secure = connectTls({ socket, ...options });
-    await new Promise((resolve) => secure.once('error', resolve));
-    expect(await reported()).toMatchObject([
-      { reply: expect.stringMatching(/^The client has no TLS version or cipher in common \(/) },
-    ]);
+    await once(connectTls({ socket, ...options }), 'error');
+    const reply = expect.stringMatching(/^The client has no TLS version or cipher in common \(/);
+    expect(await reported()).toMatchObject([{ reply }]);
   });
 
   test('for one that takes too long, whose connection is closed by the clock of the server', async () => {
     const clock = new FakeClock();
     await start({}, clock);
     const socket = await socketForTls();
-    const closed = new Promise((resolve) => socket.once('close', resolve));
+    const closed = once(socket, 'close');
     await expect.poll(() => smtp.metrics.open).toBe(1);
     // The server has begun the handshake by then.
     await turns(5);
@@ -111,13 +98,11 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
 
   test('and not for one that succeeds and sends a command, a stop, or a client that is turned away', async () => {
     await start({ smtpMaxConnections: 1 });
-    const { trust } = await certificate;
-    const client =
-      by === 'STARTTLS' ? await readyForTls() : await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
-    if (by === 'STARTTLS') await client.startTls(trust);
-    else await client.play(['→ 220']);
+    const byCommand = by === 'STARTTLS';
+    const client = byCommand ? await readyForTls() : await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
+    await (byCommand ? client.startTls(trust) : client.play(['→ 220']));
     // An idle client would give way.
-    await client.play([...inData.slice(1)]);
+    await client.play(inData.slice(1));
     await expect(smtpClient(smtp.tlsPort ?? 0, { tls: trust })).rejects.toThrow('disconnected');
     await client.play(['x\r\n. → 250']);
     client.close();

@@ -67,19 +67,15 @@ test('a header may come in pieces', async () => {
 
 test('all may come at once, and the end with it: a script through a load balancer gets its replies', async () => {
   await begin();
-  client.socket.end(
-    Buffer.concat([
-      proxyHeader(FROM_IPV4),
-      Buffer.from('EHLO c\r\nMAIL FROM:<s@example.com>\r\nRCPT TO:<a@mayfly.test>\r\nQUIT\r\n'),
-    ]),
-  );
+  const commands = 'EHLO c\r\nMAIL FROM:<s@example.com>\r\nRCPT TO:<a@mayfly.test>\r\nQUIT\r\n';
+  client.socket.end(Buffer.concat([V2, Buffer.from(commands)]));
   await client.play([{ expect: [220, 250, 250, 250, 221] }]);
 });
 
 test('a header of version 2 from anywhere else ends the session also when it comes byte by byte', async () => {
   await begin('10.0.0.0/8');
   await client.play(['→ 220']);
-  for (const byte of proxyHeader(FROM_IPV4)) await client.send(Uint8Array.of(byte));
+  for (const byte of V2) await client.send(Uint8Array.of(byte));
   expect(await client.closed()).not.toMatch(/^250/m);
 });
 
@@ -99,28 +95,24 @@ test('a client that disconnects before its header is complete leaves nothing ope
   await begin();
   for (const go of ['end', 'resetAndDestroy'] as const) {
     client = await clientOfTest(smtp.port);
-    await client.send(proxyHeader(FROM_IPV4).subarray(0, 20));
+    await client.send(V2.subarray(0, 20));
     client.socket[go]();
     expect(await client.closed()).toBe('');
   }
-  await playSmtp(smtp.port, [{ send: proxyHeader(FROM_IPV4), expect: 220 }]);
+  await playSmtp(smtp.port, [{ send: V2, expect: 220 }]);
 });
 
-test.each([
-  ['version 1', Buffer.from('PRO')],
-  ['version 2', proxyHeader(FROM_IPV4).subarray(0, 20)],
-])(
-  'a PROXY header that does not come whole ends the connection, by the clock of the server: %s',
-  async (_name, beginning) => {
-    const clock = new FakeClock();
-    await begin(undefined, clock);
-    await client.send(beginning);
-    // By the time that another one is greeted the server has read this piece.
-    await playSmtp(smtp.port, ['PROXY UNKNOWN → 220']);
-    await clock.advance(31_000);
-    expect(await client.closed()).toBe('');
-  },
-);
+test('a PROXY header of either version that does not come whole ends the connection, by the clock of the server', async () => {
+  const clock = new FakeClock();
+  await begin(undefined, clock);
+  const other = await clientOfTest(smtp.port);
+  await client.send('PRO');
+  await other.send(V2.subarray(0, 20));
+  // By the time that another one is greeted the server has read these pieces.
+  await playSmtp(smtp.port, ['PROXY UNKNOWN → 220']);
+  await clock.advance(31_000);
+  for (const one of [client, other]) expect(await one.closed()).toBe('');
+});
 
 test('networks are matched by their prefix, in both families', () => {
   const networks = parseCidrs('10.1.0.0/16, 2001:db8::/32, 192.0.2.9/32');
