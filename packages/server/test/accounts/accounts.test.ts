@@ -53,9 +53,8 @@ describe('signing up', () => {
     const body = JSON.stringify({ name: 'Web team' });
     const signUpFrom = async (localAddress: string): Promise<number> => {
       const socket = connect({ port: http.port, host: '127.0.0.1', localAddress });
-      socket.write(
-        `POST /v1/accounts HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-      );
+      socket.write('POST /v1/accounts HTTP/1.1\r\nHost: x\r\nConnection: close\r\n');
+      socket.write(`Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
       return Number((await text(socket)).slice('HTTP/1.1 '.length, 12));
     };
     for (let i = 0; i < SIGN_UPS_PER_ADDRESS; i++) expect(await signUpFrom('127.0.0.99')).toBe(201);

@@ -1,5 +1,5 @@
-import { beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, type ApiOptions, useHttp } from '../http/start-http.ts';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Answer, useHttp } from '../http/start-http.ts';
 import { refusalOf } from '../store/builders.ts';
 
 describe('domains of an account', () => {
@@ -22,17 +22,10 @@ describe('domains of an account', () => {
   ];
 
   it('are listed beside the shared ones, the default first and then by name, to their account alone', async () => {
-    expect(await listed(http.keys.own)).toEqual([
-      shared[0],
-      { domain: 'ours.test', default: false, shared: false },
-      shared[1],
-    ]);
+    const withOwn = (domain: string) => shared.toSpliced(1, 0, { domain, default: false, shared: false });
+    expect(await listed(http.keys.own)).toEqual(withOwn('ours.test'));
     expect(await listed(http.keys.readOnly)).toHaveLength(3);
-    expect(await listed(http.keys.foreign)).toEqual([
-      shared[0],
-      { domain: 'a.theirs.test', default: false, shared: false },
-      shared[1],
-    ]);
+    expect(await listed(http.keys.foreign)).toEqual(withOwn('a.theirs.test'));
     await http.store.domains.remove('ours.test');
     expect(await listed(http.keys.own)).toEqual(shared);
   });
@@ -40,10 +33,8 @@ describe('domains of an account', () => {
   it('take inboxes of their account, chosen and generated', async () => {
     const inbox = await http.createInbox({ domain: 'Ours.TEST' });
     expect(inbox.address).toMatch(/@ours\.test$/);
-    expect(await http.createInbox({ localPart: 'chosen', domain: 'ours.test' })).toMatchObject({
-      address: 'chosen@ours.test',
-      domain: 'ours.test',
-    });
+    const chosen = await http.createInbox({ localPart: 'chosen', domain: 'ours.test' });
+    expect(chosen).toMatchObject({ address: 'chosen@ours.test', domain: 'ours.test' });
     const generated = await http.api('POST', '/v1/addresses/generate', { body: { domain: 'ours.test' } });
     expect(generated.body).toMatchObject({ domain: 'ours.test' });
     const { address } = generated.body;
@@ -52,16 +43,13 @@ describe('domains of an account', () => {
 
   it('are for other accounts like a domain that is not served, byte for byte but for the request id', async () => {
     const ask = async (domain: string, as: string): Promise<string[]> => {
-      const requests: [string, ApiOptions][] = [
-        ['/v1/inboxes', { body: { domain } }],
-        ['/v1/inboxes', { body: { domain, catchAll: true } }],
-        ['/v1/inboxes', { body: { domain, localPart: 'chosen' } }],
-        ['/v1/inboxes', { body: { address: `chosen@${domain}` } }],
-        ['/v1/addresses/generate', { body: { domain } }],
-      ];
       const texts: string[] = [];
-      for (const [path, options] of requests)
-        texts.push(text(await http.api('POST', path, { ...options, as })).replaceAll(domain, 'DOMAIN'));
+      const post = async (path: string, body: object) =>
+        texts.push(text(await http.api('POST', path, { as, body })).replaceAll(domain, 'DOMAIN'));
+      for (const how of [{}, { catchAll: true }, { localPart: 'chosen' }])
+        await post('/v1/inboxes', { domain, ...how });
+      await post('/v1/inboxes', { address: `chosen@${domain}` });
+      await post('/v1/addresses/generate', { domain });
       return texts;
     };
     const unserved = await ask('nope.test', http.keys.foreign);
@@ -73,12 +61,10 @@ describe('domains of an account', () => {
   });
 
   it('cost nothing where shared ones are used: they are not looked up', async () => {
-    const { list } = http.store.domains;
-    http.store.domains.list = () => Promise.reject(new Error('asked'));
+    using _list = vi.spyOn(http.store.domains, 'list').mockRejectedValue(new Error('asked'));
     expect((await http.api('POST', '/v1/inboxes', { body: { domain: 'second.test' } })).status).toBe(201);
     expect((await http.api('POST', '/v1/addresses/generate')).status).toBe(200);
     expect((await http.api('POST', '/v1/inboxes', { body: { domain: 'x.test' } })).status).toBe(500);
-    http.store.domains.list = list;
   });
 
   describe('in explained waits', () => {
@@ -94,17 +80,12 @@ describe('domains of an account', () => {
     it('are looked at for their account, and never shown to another', async () => {
       const mine = await http.createInbox({ localPart: 'signup', domain: 'mayfly.test' });
       const there = await http.createInbox({ localPart: 'sign.up', domain: 'ours.test' });
-      const theirs = await http.createInbox(
-        { localPart: 'sign-up', domain: 'mayfly.test' },
-        http.keys.foreign,
-      );
-      await refuse('signup@ours.test');
-      await refuse('sign-up@ours.test');
+      const alike = { localPart: 'sign-up', domain: 'mayfly.test' };
+      const theirs = await http.createInbox(alike, http.keys.foreign);
+      const refused = ['sign-up@ours.test', 'signup@ours.test'];
+      for (const address of refused) await refuse(address);
       expect(await explained(mine, http.keys.own)).toEqual([['signup@ours.test'], []]);
-      expect((await explained(there, http.keys.own))[0]?.toSorted()).toEqual([
-        'sign-up@ours.test',
-        'signup@ours.test',
-      ]);
+      expect((await explained(there, http.keys.own))[0]?.toSorted()).toEqual(refused);
       expect(await explained(theirs, http.keys.foreign)).toEqual([[], []]);
       // A read token knows its inbox only.
       expect(await explained(theirs, theirs.token)).toEqual([[], []]);

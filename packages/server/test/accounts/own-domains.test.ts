@@ -35,11 +35,8 @@ describe('mail to the domain of one account', () => {
     return body.messages.map(({ subject }: { subject: string }) => subject);
   };
   const explained = async (inbox: { id: string }, as: string) => {
-    const { body } = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
-      as,
-      body: { match: { subject: 'never sent' }, timeoutSeconds: 0 },
-    });
-    return body.explanation;
+    const body = { match: { subject: 'never sent' }, timeoutSeconds: 0 };
+    return (await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, { as, body })).body.explanation;
   };
 
   it("reaches its owner's inbox, in any case, with any tag, and together with shared domains", async () => {
@@ -81,34 +78,25 @@ describe('mail to the domain of one account', () => {
     const lost: unknown[] = [];
     const clock = new FakeClock();
     const down = new Error('the storage is down');
+    const NEVER = () => expect.fail('nothing is sent here');
     const receiver = new Receiver({
       store: { ...store, domains: { ...store.domains, find: () => Promise.reject(down) } },
-      readings: {
-        begin() {
-          throw new Error('nothing is sent here');
-        },
-        ensure: () => Promise.reject(new Error('nothing is sent here')),
-      },
+      readings: { begin: NEVER, ensure: NEVER },
       ...{ clock, events: createEventBus(), plans: createPlans() },
       ...{ hostname: 'mayfly.test', domains: ['mayfly.test'], sink: false },
       onRefusalsLost: (error) => lost.push(error),
     });
-    await expect(receiver.accept('someone@mayfly.test', 0)).rejects.toMatchObject({
-      code: 'unknown_recipient',
-    });
+    const unknown = { code: 'unknown_recipient' };
+    await expect(receiver.accept('someone@mayfly.test', 0)).rejects.toMatchObject(unknown);
     await expect(receiver.accept('someone@ours.test', 0)).rejects.toBe(down);
-    for (const address of ['lost@unknown.example', 'kept@ours.test', 'kept@mayfly.test']) {
+    const addresses = ['kept@mayfly.test', 'kept@ours.test', 'lost@unknown.example'];
+    for (const address of addresses) {
       const sender = { mailFrom: '', helo: 'app.example.org', remoteAddress: '192.0.2.7' };
       receiver.refused({ ...sender, at: clock.now(), address, reply: UNKNOWN });
     }
     await receiver.settled();
     expect(lost).toEqual([]);
-    const kept = async (address: string) =>
-      (await store.refusals.listConcerning(address, 0, clock.now())).length;
-    expect([
-      await kept('kept@mayfly.test'),
-      await kept('kept@ours.test'),
-      await kept('lost@unknown.example'),
-    ]).toEqual([1, 1, 0]);
+    const kept = (address: string) => store.refusals.listConcerning(address, 0, clock.now());
+    expect((await Promise.all(addresses.map(kept))).map(({ length }) => length)).toEqual([1, 1, 0]);
   });
 });

@@ -61,22 +61,15 @@ describe('a catch-all inbox on a sub-domain of its own', () => {
     for (const shown of [fetched, listed.inboxes[0], found.inboxes[0], patched])
       expect(shown).toMatchObject({ id: inbox.id, address: inbox.address, catchAll: true });
     expect(await app.createInbox()).toMatchObject({ catchAll: false });
-    expect((await create({ catchAll: false, localPart: 'plain' })).body).toMatchObject({
-      address: 'plain@mayfly.test',
-      catchAll: false,
-    });
+    const plain = { address: 'plain@mayfly.test', catchAll: false };
+    expect((await create({ catchAll: false, localPart: 'plain' })).body).toMatchObject(plain);
   });
 
   it('takes mail for every local part, in any case and with any tag, and keeps the recipients as given', async () => {
     const inbox = await catchAll();
     const { domain } = inbox;
-    const recipients = [
-      `signup@${domain}`,
-      `Sign.Up+Tag@${domain.toUpperCase()}`,
-      `"quoted local"@${domain}`,
-      `*@${domain}`,
-      `postmaster@${domain}`,
-    ];
+    const plain = ['signup', '"quoted local"', '*', 'postmaster'].map((local) => `${local}@${domain}`);
+    const recipients = [...plain, `Sign.Up+Tag@${domain.toUpperCase()}`];
     for (const recipient of recipients)
       expect(await send(recipient)).toMatchObject({ replies: [OK], end: expect.stringMatching(/^250/) });
     expect(await recipientsOf(app, inbox)).toEqual(recipients.toReversed().map((recipient) => [recipient]));
@@ -123,11 +116,8 @@ describe('a catch-all inbox on a sub-domain of its own', () => {
   });
 
   it('is refused together with an address or a local part, and for a value that is no truth value', async () => {
-    for (const [field, value] of [
-      ['localPart', 'signup'],
-      ['address', 'signup@mayfly.test'],
-    ]) {
-      const { status, body } = await create({ catchAll: true, [String(field)]: value });
+    for (const [field, value] of Object.entries({ localPart: 'signup', address: 'signup@mayfly.test' })) {
+      const { status, body } = await create({ catchAll: true, [field]: value });
       expect([status, body.code, body.errors[0].path]).toEqual([400, 'invalid_request', `/${field}`]);
       expect(body.detail).toContain('catchAll');
     }
@@ -138,10 +128,10 @@ describe('a catch-all inbox on a sub-domain of its own', () => {
     const inbox = await catchAll();
     const own = await catchAll({ domain: 'ours.test' });
     const plain = await app.createInbox({ address: 'plain@ours.test' });
-    const found = async (address: string, as = TEST_KEY) =>
-      (await app.api('GET', `/v1/inboxes?address=${encodeURIComponent(address)}`, { as })).body.inboxes.map(
-        ({ id }: Body) => id,
-      );
+    const found = async (address: string, as = TEST_KEY) => {
+      const { body } = await app.api('GET', `/v1/inboxes?address=${encodeURIComponent(address)}`, { as });
+      return body.inboxes.map(({ id }: Body) => id);
+    };
     expect(await found(`Any+tag@${inbox.domain}`)).toEqual([inbox.id]);
     expect(await found(`Any+tag@${inbox.domain}`, strangerKey)).toEqual([]);
     expect([await found('any@ours.test'), await found('plain@ours.test')]).toEqual([[own.id], [plain.id]]);
@@ -199,9 +189,8 @@ describe('a catch-all inbox on a domain of the account', () => {
   });
 
   it('is the only one: of two creations at once one gets 201 and one 409', async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, () => create({ catchAll: true, domain: 'ours.test' })),
-    );
+    const asked = Array.from({ length: 5 }, () => create({ catchAll: true, domain: 'ours.test' }));
+    const answers = await Promise.all(asked);
     const kinds = answers.map(({ status, body }) => `${status} ${body.code ?? ''}`.trim()).toSorted();
     expect(kinds).toEqual(['201', ...Array.from({ length: 4 }, () => '409 address_taken')]);
     const refused = answers.find(({ status }) => status === 409);

@@ -30,13 +30,8 @@ describe('a mail that is gathered', () => {
       fc.integer({ min: 0, max: MOST }),
       fc.constant(MOST),
     );
-    const pieces = fc.array(
-      fc.oneof(fc.integer({ min: 500, max: 2000 }), fc.integer({ min: 1000, max: MOST })),
-      {
-        minLength: 1,
-        maxLength: 5,
-      },
-    );
+    const piece = fc.oneof(fc.integer({ min: 500, max: 2000 }), fc.integer({ min: 1000, max: MOST }));
+    const pieces = fc.array(piece, { minLength: 1, maxLength: 5 });
     fc.assert(
       fc.property(length, pieces, (bytes, cuts) => {
         const mail = gather(bytes, cuts);

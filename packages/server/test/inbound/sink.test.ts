@@ -1,10 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { mailTo } from '../store/builders.ts';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { hello, mailTo } from '../smtp/start-smtp.ts';
+import { mailTo as newMailTo } from '../store/builders.ts';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { useFolder } from '../support/folder.ts';
 import { rcpt, recipientsOf, sendMail } from '../support/mail/smtp-mail.ts';
-import { plainResponse, smtpClient } from '../support/smtp-script.ts';
+import { plainResponse, playSmtp } from '../support/smtp-script.ts';
 import { appOfTest, startApp, TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
 import { withReadings } from '../support/store-on.ts';
 
@@ -40,18 +41,15 @@ describe('the label of the sink', () => {
 });
 
 describe('with the sink on', () => {
-  let app: TestApp;
-  let clock: FakeClock;
+  const clock = new FakeClock();
+  const app = useApp({ MAYFLY_SINK: 'on', MAYFLY_SIGNUP_PLAN: 'free' }, { clock });
   let sink: Body;
   let strangerKey: string;
   beforeAll(async () => {
-    clock = new FakeClock();
-    app = await startApp({ MAYFLY_SINK: 'on', MAYFLY_SIGNUP_PLAN: 'free' }, { clock });
     sink = await sinkOf(app);
     await clock.leap(1);
     strangerKey = await app.newAccount();
   });
-  afterAll(() => app.stop());
   afterEach(async () => {
     await app.api('DELETE', `/v1/inboxes/${sink.id}/messages`);
     await clock.leap(40 * DAY);
@@ -59,35 +57,21 @@ describe('with the sink on', () => {
 
   const send = (...recipients: string[]) => sendMail(app.smtp.port, recipients);
   const ask = (address: string) => rcpt(app.smtp.port, address);
-  const wait = async ({ id }: Body, as: string): Promise<Body> =>
-    (
-      await app.api('POST', `/v1/inboxes/${id}/wait`, {
-        as,
-        body: { match: { subject: 'never sent' }, timeoutSeconds: 0 },
-      })
-    ).body.explanation;
+  const wait = async ({ id }: Body, as: string): Promise<Body> => {
+    const body = { match: { subject: 'never sent' }, timeoutSeconds: 0 };
+    return (await app.api('POST', `/v1/inboxes/${id}/wait`, { as, body })).body.explanation;
+  };
 
   it('takes every mail to any domain that no inbox takes, and meets its fault rules there', async () => {
     const body = { rules: [{ at: 'rcpt', reply: { code: 451, text: 'Busy' } }] };
     await app.api('PUT', `/v1/inboxes/${sink.id}/faults`, { body });
     expect(await ask('any@example.com')).toBe('451 Busy');
-    const recipients = [
-      'someone@example.com',
-      'nobody@mayfly.test',
-      'Some.One+Tag@sub.Example.COM',
-      'x@localhost',
-      'x@[127.0.0.1]',
-      '"quoted local"@example.org',
-      'x@not-a-domain.invalid',
-      'x@deep.sub.mayfly.test',
-      'x@sub.mayfly.test',
-      '*@mayfly.test',
-      'abuse@mayfly.test',
-      'postmaster@mayfly.test',
-      'postmaster@example.com',
-      'PostMaster',
-      sink.address,
-    ];
+    const elsewhere = ['someone@example.com', 'Some.One+Tag@sub.Example.COM', '"quoted local"@example.org'];
+    const odd = ['x@localhost', 'x@[127.0.0.1]', 'x@not-a-domain.invalid'];
+    const here = ['nobody', '*', 'abuse', 'postmaster'].map((local) => `${local}@mayfly.test`);
+    const below = ['x@deep.sub.mayfly.test', 'x@sub.mayfly.test'];
+    const postmasters = ['postmaster@example.com', 'PostMaster'];
+    const recipients = [...elsewhere, ...odd, ...here, ...below, ...postmasters, sink.address];
     for (const recipient of recipients)
       expect([recipient, await send(recipient)]).toMatchObject([recipient, { replies: [OK] }]);
     expect(await recipientsOf(app, sink)).toEqual(recipients.toReversed().map((one) => [one]));
@@ -131,24 +115,15 @@ describe('with the sink on', () => {
     await send('ada@example.com', 'grace@example.com');
     const listed = (await app.api('GET', '/v1/inboxes')).body.inboxes;
     expect(listed.find(({ id }: Body) => id === sink.id)).toMatchObject({
-      address: 'sink@mayfly.test',
-      labels: { mayfly: 'sink' },
-      catchAll: true,
-      eviction: 'oldest',
-      full: false,
-      expiresAt: FOREVER,
-      maxExpiresAt: FOREVER,
-      ttlMinutes: 0,
-      messageCount: 1,
+      ...{ address: 'sink@mayfly.test', labels: { mayfly: 'sink' }, catchAll: true, eviction: 'oldest' },
+      ...{ expiresAt: FOREVER, maxExpiresAt: FOREVER, ttlMinutes: 0, messageCount: 1, full: false },
     });
     expect((await app.api('GET', `/v1/inboxes/${sink.id}`)).body).toMatchObject({ messageCount: 1 });
     expect(await app.createInbox()).toMatchObject({ eviction: 'none' });
     expect(await messagesOf(app, sink, '?rcptTo=GRACE@')).toHaveLength(1);
     expect(await messagesOf(app, sink, '?rcptTo=nobody')).toHaveLength(0);
-    const { body } = await app.api('POST', `/v1/inboxes/${sink.id}/wait`, {
-      body: { match: { rcptTo: 'ada@' }, timeoutSeconds: 0 },
-    });
-    expect(body.matched).toBe(true);
+    const wait = { body: { match: { rcptTo: 'ada@' }, timeoutSeconds: 0 } };
+    expect((await app.api('POST', `/v1/inboxes/${sink.id}/wait`, wait)).body.matched).toBe(true);
     for (const path of ['', '/messages', '/events'])
       expect((await app.api('GET', `/v1/inboxes/${sink.id}${path}`, { as: strangerKey })).status).toBe(404);
     const theirs = await app.api('GET', '/v1/inboxes?label.mayfly=sink', { as: strangerKey });
@@ -177,15 +152,8 @@ describe('with the sink on', () => {
 
   it('takes mail that its owner sends with the sink’s credentials, whatever the recipient', async () => {
     const inbox = await app.createInbox();
-    const client = await smtpClient(app.smtp.port);
-    await client.reply();
-    await client.say('EHLO app.example.org');
-    expect(await client.say(`AUTH PLAIN ${plainResponse(sink.id, TEST_KEY)}`)).toMatch(/^235/);
-    await client.say('MAIL FROM:<app@example.org>');
-    expect(await client.say(`RCPT TO:<${inbox.address}>`)).toBe(OK);
-    await client.say('DATA');
-    expect(await client.say('Subject: x\r\n\r\nx\r\n.')).toMatch(/^250/);
-    client.close();
+    const auth = `AUTH PLAIN ${plainResponse(sink.id, TEST_KEY)} → 235`;
+    await playSmtp(app.smtp.port, [...hello, auth, ...mailTo(inbox.address)]);
     expect(await recipientsOf(app, sink)).toEqual([[inbox.address]]);
   });
 
@@ -232,9 +200,8 @@ describe('the sink of a data folder', () => {
     await app.stop();
 
     app = await start('off');
-    expect(await rcpt(app.smtp.port, 'during@example.com')).toBe(UNKNOWN);
-    expect(await rcpt(app.smtp.port, 'nobody@mayfly.test')).toBe(UNKNOWN);
-    expect(await rcpt(app.smtp.port, 'postmaster')).toBe(UNKNOWN);
+    for (const address of ['during@example.com', 'nobody@mayfly.test', 'postmaster'])
+      expect([address, await rcpt(app.smtp.port, address)]).toEqual([address, UNKNOWN]);
     expect(await sinksOf(app)).toMatchObject([{ id, messageCount: 1 }]);
     expect((await app.api('DELETE', `/v1/inboxes/${id}`)).status).toBe(204);
     expect(await sinksOf(app)).toEqual([]);
@@ -256,7 +223,7 @@ it('the sink keeps the newest 10,000 messages and its count exact while many sen
   const store = withReadings(await app.openStore());
   const accountId = (await store.accounts.findFirst())?.id ?? '';
   const target = [{ id: sink.id, accountId, address: 'x@example.com' }];
-  const old = () => mailTo(target, { subject: 'old', maxMessages: 10_000 });
+  const old = () => newMailTo(target, { subject: 'old', maxMessages: 10_000 });
   for (let batch = 0; batch < 20; batch++)
     await store.messages.addBatch(Array.from({ length: 500 }, old), Date.now());
 

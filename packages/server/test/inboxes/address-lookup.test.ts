@@ -11,16 +11,12 @@ describe('GET /v1/inboxes?address=', () => {
   });
 
   /** @param address as it stands in the URL */
-  const lookUp = (address: string, as?: string) =>
-    http.api('GET', `/v1/inboxes?address=${address}`, as === undefined ? {} : { as });
+  const lookUp = (address: string) => http.api('GET', `/v1/inboxes?address=${address}`);
   const ids = (body: { inboxes: { id: string }[] }) => body.inboxes.map(({ id }) => id);
 
   it.each([
-    'ada.lovelace@mayfly.test',
-    'Ada.Lovelace@MAYFLY.test',
-    'ada.lovelace%40mayfly.test',
-    'ada.lovelace%2Bsign-up@mayfly.test',
-    'ada.lovelace+sign-up+2@mayfly.test',
+    ...['ada.lovelace@mayfly.test', 'Ada.Lovelace@MAYFLY.test', 'ada.lovelace%40mayfly.test'],
+    ...['ada.lovelace%2Bsign-up@mayfly.test', 'ada.lovelace+sign-up+2@mayfly.test'],
     '%22ada.lovelace%22@mayfly.test',
   ])('finds the inbox that receives mail for %s', async (address) => {
     const { status, body } = await lookUp(address);
@@ -31,32 +27,17 @@ describe('GET /v1/inboxes?address=', () => {
   });
 
   it.each([
-    'nobody@mayfly.test',
-    'adalovelace@mayfly.test',
-    'ada.lovelace@elsewhere.example',
-    'ada.%25@mayfly.test',
-    'lovelace@mayfly.test',
-    'm%C3%BCller@mayfly.test',
-    'postmaster@[127.0.0.1]',
+    ...['nobody@mayfly.test', 'adalovelace@mayfly.test', 'lovelace@mayfly.test', 'ada.%25@mayfly.test'],
+    ...['ada.lovelace@elsewhere.example', 'm%C3%BCller@mayfly.test', 'postmaster@[127.0.0.1]'],
   ])('answers an empty list for %s, which is nobody’s address', async (address) => {
     const { status, body } = await lookUp(address);
     expect([status, body]).toEqual([200, { inboxes: [], hasMore: false }]);
   });
 
   it.each([
-    '',
-    'ada',
-    '@mayfly.test',
-    'ada@',
-    'ada@@mayfly.test',
-    'ada@may_fly.test',
-    'a..b@mayfly.test',
-    'ada@mayfly.test,bob@mayfly.test',
-    'Ada%20%3Cada@mayfly.test%3E',
-    '%3Cada@mayfly.test%3E',
-    'ada@mayfly.test%00',
-    `${'a'.repeat(65)}@mayfly.test`,
-    `a@${'b'.repeat(260)}.test`,
+    ...['', 'ada', '@mayfly.test', 'ada@', 'ada@@mayfly.test', 'ada@may_fly.test', 'a..b@mayfly.test'],
+    ...['ada@mayfly.test,bob@mayfly.test', 'Ada%20%3Cada@mayfly.test%3E', '%3Cada@mayfly.test%3E'],
+    ...['ada@mayfly.test%00', `${'a'.repeat(65)}@mayfly.test`, `a@${'b'.repeat(260)}.test`],
   ])('refuses %s and says what to give', async (address) => {
     const { status, body } = await lookUp(address);
     expect([status, body.code]).toEqual([400, 'invalid_request']);

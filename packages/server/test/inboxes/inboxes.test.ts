@@ -18,19 +18,10 @@ describe('inboxes', () => {
     const now = http.clock.now();
     expect(rest).toEqual({
       address: expect.stringMatching(/^[a-z]+\.[a-z]+\d+@mayfly\.test$/),
-      phoneNumber: null,
-      catchAll: false,
-      eviction: 'none',
-      replay: 'none',
-      domain: 'mayfly.test',
-      labels: {},
-      createdAt: at(now),
-      expiresAt: at(now + HOUR),
-      ttlMinutes: 60,
+      ...{ domain: 'mayfly.test', labels: {}, catchAll: false, phoneNumber: null },
+      ...{ eviction: 'none', replay: 'none', messageCount: 0, full: false, lastMessageAt: null },
+      ...{ ttlMinutes: 60, createdAt: at(now), expiresAt: at(now + HOUR) },
       maxExpiresAt: at(now + 43_200 * MINUTE),
-      messageCount: 0,
-      full: false,
-      lastMessageAt: null,
       cursor: expect.stringMatching(/^cur_/),
     });
     const fetched = await http.api('GET', `/v1/inboxes/${id}`, { as: token });
@@ -40,71 +31,40 @@ describe('inboxes', () => {
   it('take the address that is wished for, by local part, by address, and on another domain', async () => {
     expect((await http.createInbox({ localPart: 'ada' })).address).toBe('ada@mayfly.test');
     expect((await http.createInbox({ address: 'bob@second.test' })).address).toBe('bob@second.test');
-    expect((await http.createInbox({ domain: 'second.test', localPart: 'ada' })).address).toBe(
-      'ada@second.test',
-    );
+    const both = { domain: 'second.test', localPart: 'ada' };
+    expect((await http.createInbox(both)).address).toBe('ada@second.test');
     const again = await http.api('POST', '/v1/inboxes', { body: { localPart: 'ada' } });
     expect([again.status, again.body.code]).toEqual([409, 'address_taken']);
   });
 
-  it.each([
-    [
-      { ttlMinutes: 43_201 },
-      '/ttlMinutes',
-      '"ttlMinutes" must be from 1 to 43200 minutes, the maximum of the plan "unlimited", not 43201.',
-    ],
-    [
-      { domain: 'mayfly.tets' },
-      '/domain',
-      '"domain" must be one of the served domains, not "mayfly.tets". Served domains are "mayfly.test", "second.test". Did you mean "mayfly.test"?',
-    ],
-    [
-      { localPart: 'Ada' },
-      '/localPart',
-      'The local part "Ada" must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.',
-    ],
-    [
-      { localPart: 'postmaster' },
-      '/localPart',
-      'The local part "postmaster" is reserved for the operator of the domain (RFC 2142). Choose another one.',
-    ],
-    [
-      { address: 'ada' },
-      '/address',
-      '"address" must be an email address such as "signup-test@mayfly.test", not "ada". To choose only the part before the @, send "localPart".',
-    ],
-    [
-      { address: 'ada+x@mayfly.test' },
-      '/address',
-      'The local part "ada+x" must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.',
-    ],
-    [
-      { address: 'ada@elsewhere.test' },
-      '/address',
-      'The domain of "address" must be one of the served domains, not "elsewhere.test". Served domains are "mayfly.test", "second.test".',
-    ],
-    [
-      { address: 'eve@mayfly.test', localPart: 'eve' },
-      '/localPart',
-      '"localPart" cannot be given together with "address", which contains it. Send one of the two.',
-    ],
-    [
-      { labels: { 'a b': 'x' } },
-      '/labels/a b',
-      'The label name "a b" must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.',
-    ],
-    [{ labels: { run: 7 } }, '/labels/run', '"labels.run" must be a string, not 7.'],
-    [
-      { labels: { run: 'a\u0000b' } },
-      '/labels/run',
-      '"labels.run" must not contain control characters or unpaired surrogates. Remove them.',
-    ],
-    [
-      { labels: { run: 'x'.repeat(257) } },
-      '/labels/run',
-      '"labels.run" must have at most 256 characters; it has 257.',
-    ],
-  ])('refuse %j and name the field', async (body, path, message) => {
+  it.each(
+    Object.entries({
+      '/ttlMinutes of {"ttlMinutes": 43201}':
+        '"ttlMinutes" must be from 1 to 43200 minutes, the maximum of the plan "unlimited", not 43201.',
+      '/domain of {"domain": "mayfly.tets"}':
+        '"domain" must be one of the served domains, not "mayfly.tets". Served domains are "mayfly.test", "second.test". Did you mean "mayfly.test"?',
+      '/localPart of {"localPart": "Ada"}':
+        'The local part "Ada" must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.',
+      '/localPart of {"localPart": "postmaster"}':
+        'The local part "postmaster" is reserved for the operator of the domain (RFC 2142). Choose another one.',
+      '/address of {"address": "ada"}':
+        '"address" must be an email address such as "signup-test@mayfly.test", not "ada". To choose only the part before the @, send "localPart".',
+      '/address of {"address": "ada+x@mayfly.test"}':
+        'The local part "ada+x" must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.',
+      '/address of {"address": "ada@elsewhere.test"}':
+        'The domain of "address" must be one of the served domains, not "elsewhere.test". Served domains are "mayfly.test", "second.test".',
+      '/localPart of {"address": "eve@mayfly.test", "localPart": "eve"}':
+        '"localPart" cannot be given together with "address", which contains it. Send one of the two.',
+      '/labels/a b of {"labels": {"a b": "x"}}':
+        'The label name "a b" must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.',
+      '/labels/run of {"labels": {"run": 7}}': '"labels.run" must be a string, not 7.',
+      '/labels/run of {"labels": {"run": "a\\u0000b"}}':
+        '"labels.run" must not contain control characters or unpaired surrogates. Remove them.',
+      [`/labels/run of {"labels": {"run": "${'x'.repeat(257)}"}}`]:
+        '"labels.run" must have at most 256 characters; it has 257.',
+    }),
+  )('refuse and name the field: %s', async (field, message) => {
+    const [path, body] = field.split(' of ');
     const answer = await http.api('POST', '/v1/inboxes', { body });
     expect([answer.status, answer.body.code]).toEqual([400, 'invalid_request']);
     expect(answer.body.errors).toContainEqual({ path, message });
@@ -113,9 +73,8 @@ describe('inboxes', () => {
   it('are found by label and by words, page by page, and deleted by label alone', async () => {
     const ids: string[] = [];
     for (const worker of ['1', '2', '3']) {
-      ids.unshift(
-        (await http.createInbox({ labels: { run: 'Nightly 4711', worker, constructor: 'odd' } })).id,
-      );
+      const labels = { run: 'Nightly 4711', worker, constructor: 'odd' };
+      ids.unshift((await http.createInbox({ labels })).id);
       http.clock.advance(1);
     }
     const other = await http.createInbox({ labels: { run: 'other', worker: '1' } });
@@ -169,12 +128,9 @@ describe('an idempotency key', () => {
     http.api('POST', '/v1/inboxes', { body, as, headers: { 'idempotency-key': key } });
 
   it('answers the same however the fields of the body are ordered', async () => {
-    const first = await create('run-2', { ttlMinutes: 5, domain: 'mayfly.test', labels: { a: '1', b: '2' } });
-    const second = await create('run-2', {
-      labels: { b: '2', a: '1' },
-      domain: 'mayfly.test',
-      ttlMinutes: 5,
-    });
+    const domain = 'mayfly.test';
+    const first = await create('run-2', { ttlMinutes: 5, domain, labels: { a: '1', b: '2' } });
+    const second = await create('run-2', { labels: { b: '2', a: '1' }, domain, ttlMinutes: 5 });
     expect(second.body).toEqual(first.body);
   });
 

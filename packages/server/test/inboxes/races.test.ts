@@ -1,13 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type TestInbox, useAccounts } from '../http/start-http.ts';
 
+const EXPIRED = { status: 410, body: { code: 'inbox_expired' } };
+
 const http = useAccounts();
 let inbox: TestInbox;
+/** Of a message in it. */
 let path: string;
-beforeEach(async () => {
+async function begin(): Promise<void> {
   inbox = await http.createInbox({ ttlMinutes: 60 });
   path = `/v1/inboxes/${inbox.id}/messages/${await http.deliver(inbox)}`;
-});
+}
+beforeEach(begin);
+const expire = () => http.api('POST', `/v1/inboxes/${inbox.id}/expire`);
+const remove = () => http.api('DELETE', `/v1/inboxes/${inbox.id}`);
 
 describe('a change of an inbox that ends after the request was admitted', () => {
   /** Runs `first` when the store is asked for the next change of an expiry, and then lets that change go on. */
@@ -24,29 +30,29 @@ describe('a change of an inbox that ends after the request was admitted', () => 
 
   it('gets 410 inbox_expired with the time of its end when it expired', async () => {
     const expiredAt = new Date(http.clock.now()).toISOString();
-    beforeNextChange(() => http.api('POST', `/v1/inboxes/${inbox.id}/expire`));
+    beforeNextChange(expire);
     expect(await extend()).toMatchObject({ status: 410, body: { code: 'inbox_expired', expiredAt } });
   });
 
   it('gets 410, and stays expired, when it expired at a later time than that of the change', async () => {
     beforeNextChange(async () => {
       await http.clock.advance(1);
-      await http.api('POST', `/v1/inboxes/${inbox.id}/expire`);
+      await expire();
     });
-    expect(await extend()).toMatchObject({ status: 410, body: { code: 'inbox_expired' } });
+    expect(await extend()).toMatchObject(EXPIRED);
     expect((await http.api('GET', `/v1/inboxes/${inbox.id}`)).status).toBe(410);
   });
 
   it('gets 410 also when its messages were already freed', async () => {
     beforeNextChange(async () => {
-      await http.api('POST', `/v1/inboxes/${inbox.id}/expire`);
+      await expire();
       await http.store.upkeep.sweep(http.clock.now(), 1000);
     });
-    expect(await extend()).toMatchObject({ status: 410, body: { code: 'inbox_expired' } });
+    expect(await extend()).toMatchObject(EXPIRED);
   });
 
   it('gets 404 when it was deleted', async () => {
-    beforeNextChange(() => http.api('DELETE', `/v1/inboxes/${inbox.id}`));
+    beforeNextChange(remove);
     expect(await extend()).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });
 });
@@ -64,9 +70,6 @@ describe('a request for a message whose inbox ends after the request was admitte
     messages.sizeOf = (...args) => once().then(() => sizeOf(...args));
     messages.delete = (...args) => once().then(() => remove(...args));
   }
-  const expire = () => http.api('POST', `/v1/inboxes/${inbox.id}/expire`);
-  const remove = () => http.api('DELETE', `/v1/inboxes/${inbox.id}`);
-
   it.each([
     ['GET', ''],
     ['GET', '/raw'],
@@ -78,27 +81,20 @@ describe('a request for a message whose inbox ends after the request was admitte
     beforeNextMessage(remove);
     const deleted = await http.api(method, path + part);
     expect([deleted.status, deleted.body.detail]).toEqual([404, expect.stringContaining(inbox.id)]);
-    inbox = await http.createInbox({ ttlMinutes: 60 });
-    path = `/v1/inboxes/${inbox.id}/messages/${await http.deliver(inbox)}`;
+    await begin();
     beforeNextMessage(expire);
-    expect(await http.api(method, path + part)).toMatchObject({
-      status: 410,
-      body: { code: 'inbox_expired' },
-    });
+    expect(await http.api(method, path + part)).toMatchObject(EXPIRED);
   });
 
   it('or that stores one learns that it was stored, and that it is gone', async () => {
-    const inject = () =>
-      http.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
-        body: 'Subject: hello\r\n\r\nhello\r\n',
-        headers: { 'content-type': 'message/rfc822' },
-      });
+    const message = { body: 'Subject: x\r\n\r\nx\r\n', headers: { 'content-type': 'message/rfc822' } };
+    const inject = () => http.api('POST', `/v1/inboxes/${inbox.id}/messages`, message);
     beforeNextMessage(() => http.api('DELETE', `/v1/inboxes/${inbox.id}/messages`));
     const emptied = await inject();
     expect([emptied.status, emptied.body.code]).toEqual([404, 'not_found']);
     expect(emptied.body.detail).toMatch(/^The message was stored, and deleted before it could be returned\./);
     expect(emptied.headers.get('location')).toBe(null);
     beforeNextMessage(expire);
-    expect(await inject()).toMatchObject({ status: 410, body: { code: 'inbox_expired' } });
+    expect(await inject()).toMatchObject(EXPIRED);
   });
 });

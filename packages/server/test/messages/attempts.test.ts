@@ -3,6 +3,8 @@ import { sendTo } from '../support/mail/smtp-mail.ts';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import type { TestApp } from '../support/start-app.ts';
 
+type Event = { event: string; at: string; detail: string };
+
 describeOnEngines('the timeline of a mail that its sender had to repeat', (engine) => {
   const { first, last } = useServers(engine);
 
@@ -13,15 +15,10 @@ describeOnEngines('the timeline of a mail that its sender had to repeat', (engin
   async function eventsOf(app: TestApp, inboxId: string) {
     const { messages } = (await app.api('GET', `/v1/inboxes/${inboxId}/messages`)).body;
     const path = `/v1/inboxes/${inboxId}/messages/${messages[0].id}/timeline`;
-    const { events } = (await app.api('GET', path)).body as {
-      events: { event: string; at: string; detail: string }[];
-    };
-    return events;
+    return (await app.api('GET', path)).body.events as Event[];
   }
-  const attemptsIn = (events: { event: string; detail: string }[]) =>
-    events
-      .filter(({ event }) => event === 'earlier-attempt')
-      .map(({ detail }) => detail.replace(/^.*?: /, ''));
+  const attemptsIn = (events: Event[]) =>
+    events.flatMap(({ event, detail }) => (event === 'earlier-attempt' ? detail.replace(/^.*?: /, '') : []));
 
   it('shows the attempts before, of this sender and since its last mail only', async () => {
     const inbox = await first().createInbox();

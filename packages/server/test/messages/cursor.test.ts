@@ -40,34 +40,14 @@ describe('since', () => {
     expect(timeOfSince(INBOX, text)).toBe(time);
   });
 
+  const message = newId('msg', NOW);
+  const cursor = cursorAt(INBOX, NOW);
   it.each([
-    '',
-    ' ',
-    'yesterday',
-    '-1',
-    '1.5',
-    '1e12',
-    '0x10',
-    '1772600767',
-    '999999999999999',
-    '9999999999999999999999',
-    '2026-03-04',
-    '2026-03-04T05:06:07',
-    '2026-03-04T05:06Z',
-    '2026-02-30T05:06:07Z',
-    '2026-13-04T05:06:07Z',
-    '2026-03-04T24:00:00Z',
-    '2026-03-04T05:06:60Z',
-    '2026-03-04T05:06:07+2:00',
-    INBOX,
-    `${newId('msg', NOW)}x`,
-    newId('msg', NOW).toUpperCase(),
-    'cur_',
-    'cur_abc_def',
-    `${cursorAt(INBOX, NOW)}x`,
-    cursorAt(INBOX, NOW).slice(0, -1),
-    ` ${cursorAt(INBOX, NOW)}`,
-    'cur_0000000000_AAAAAAAAAAA',
+    ...['', ' ', 'yesterday', '-1', '1.5', '1e12', '0x10', '1772600767', '999999999999999', '9'.repeat(22)],
+    ...['2026-03-04', '2026-03-04T05:06:07', '2026-03-04T05:06Z', '2026-02-30T05:06:07Z'],
+    ...['2026-13-04T05:06:07Z', '2026-03-04T24:00:00Z', '2026-03-04T05:06:60Z', '2026-03-04T05:06:07+2:00'],
+    ...[INBOX, `${message}x`, message.toUpperCase(), `${cursor}x`, cursor.slice(0, -1), ` ${cursor}`],
+    ...['cur_', 'cur_abc_def', 'cur_0000000000_AAAAAAAAAAA'],
   ])('refuses %j', (text) => {
     expect(since(text)).toThrow(refused);
   });

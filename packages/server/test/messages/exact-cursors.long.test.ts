@@ -8,11 +8,7 @@ import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp, useApp } from '../support/start-app.ts';
 
 type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
-interface Page {
-  messages: { id: string }[];
-  cursor: string;
-  hasMore: boolean;
-}
+type Page = { messages: { id: string }[]; cursor: string; hasMore: boolean };
 
 /** What a cursor stands for: the time of an inbox's message, or the place of one in the account. */
 const placeOf = (cursor: string): number => Number.parseInt(cursor.split('_')[1] ?? '', 36);
@@ -67,9 +63,8 @@ describe('a cursor', () => {
       const { cursor } = await get(`/v1/inboxes/${inbox.id}/messages?since=${ahead}${query}`);
       expect([query, placeOf(cursor)]).toEqual([query, ahead]);
     }
-    const waited = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
-      body: { since: String(ahead), timeoutSeconds: 0 },
-    });
+    const wait = { body: { since: String(ahead), timeoutSeconds: 0 } };
+    const waited = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, wait);
     expect(placeOf(waited.body.cursor)).toBe(ahead);
   });
 });
@@ -96,12 +91,10 @@ describeOnEngines('polls with changing credentials', (engine) => {
   const any = <T>(random: Chance, of: readonly T[]): T => of[random.between(0, of.length - 1)] as T;
 
   async function send(random: Chance, { id }: Inbox, ledger: Ledger): Promise<void> {
+    const message = { body: 'Subject: x\r\n\r\nHello\r\n', headers: { 'content-type': 'message/rfc822' } };
     const burst = Array.from({ length: random.between(1, 3) }, async () => {
       const app = any(random, servers.apps);
-      const { status, body } = await app.api('POST', `/v1/inboxes/${id}/messages`, {
-        body: 'Subject: x\r\n\r\nHello\r\n',
-        headers: { 'content-type': 'message/rfc822' },
-      });
+      const { status, body } = await app.api('POST', `/v1/inboxes/${id}/messages`, message);
       expect(status).toBe(201);
       ledger.sent.add(body.id);
     });
