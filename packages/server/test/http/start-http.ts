@@ -179,20 +179,8 @@ export async function startHttp(
   const config = testConfig(settings);
   const hooks: TestHttp['hooks'] = { refusalsWritten: async () => undefined };
   const server = await createHttpServer(config, {
-    ...{
-      store,
-      parsing,
-      events,
-      newWebhooks,
-      plans,
-      usage,
-      receiver,
-      budget,
-      clock,
-      log,
-      signInCodes,
-      limits,
-    },
+    ...{ store, clock, log, events, plans, limits, parsing, receiver, budget },
+    ...{ usage, newWebhooks, signInCodes },
     waitLog: createWaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
     rate: new RateLimit(clock),
     refusalsWritten: () => hooks.refusalsWritten(),

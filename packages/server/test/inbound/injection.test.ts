@@ -31,14 +31,8 @@ async function begun(part: string, until: RegExp): Promise<RawClient> {
 
 /** Of an upload that begins when the server says 100. */
 function head(path: string, headers: Record<string, string | number>, key = TEST_KEY): string {
-  const all = {
-    host: 'localhost',
-    authorization: `Bearer ${key}`,
-    ...TYPE,
-    expect: '100-continue',
-    ...headers,
-  };
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+  const own = { host: 'localhost', authorization: `Bearer ${key}`, ...TYPE, expect: '100-continue' };
+  const lines = Object.entries({ ...own, ...headers }).map(([name, value]) => `${name}: ${value}`);
   return `${[`POST ${path} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n`;
 }
 

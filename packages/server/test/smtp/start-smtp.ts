@@ -164,11 +164,8 @@ export async function startSmtp(
   const receiver = new MemoryReceiver();
   const metrics = new CountingMetrics();
   const { findCaptureTarget } = receiver;
-  const budget = new ByteBudget({
-    capacity: options.inFlightBytes ?? IN_FLIGHT_BYTES,
-    largest: maxMessageBytes,
-    clock,
-  });
+  const capacity = options.inFlightBytes ?? IN_FLIGHT_BYTES;
+  const budget = new ByteBudget({ capacity, largest: maxMessageBytes, clock });
   const logged: string[] = [];
   const log = pino({ level: 'error' }, { write: (line: string) => logged.push(line) });
   const server = createSmtpServer(

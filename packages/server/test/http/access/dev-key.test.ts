@@ -125,7 +125,7 @@ describe('the development key', () => {
     ['text/plain', '{"authorization": "Bearer dev"}'],
     [
       'multipart/form-data; boundary=x',
-      '--x\r\nContent-Disposition: form-data; name="k"\r\n\r\ndev\r\n--x--',
+      '--x\r\nContent-Disposition: form-data; name="key"\r\n\r\ndev\r\n--x--',
     ],
   ])('counts in no form of the type %s, which a page may post anywhere', async (type, body) => {
     const headers = { 'content-type': type };
