@@ -74,7 +74,6 @@ function newMail({ id }: { id: string }, accountId: string, mail: TestMail): Rea
   return { ...read, recipients, envelope: { ...envelope, tls: false } };
 }
 
-/** Two accounts of a test and their keys. */
 interface Accounts {
   accountId: string;
   foreignId: string;
@@ -90,12 +89,10 @@ export interface TestHttp extends Accounts {
   store: Store;
   events: EventBus;
   usage: UsageMeter;
-  /** Every line of the log. */
   logged: string[];
   /** What the SMTP side does in the app; a case may put its own there. */
   hooks: { refusalsWritten(): Promise<void> };
   signInCodes: SignInCodes;
-  /** How many connections are open. */
   connections(): number;
   /** What the app does twice a second. */
   recheckHeld(): Promise<void>;

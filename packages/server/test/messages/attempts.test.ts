@@ -11,8 +11,7 @@ describeOnEngines('the timeline of a mail that its sender had to repeat', (engin
   /** @returns the last reply; '' when the server closed the connection */
   const attempt = (app: TestApp, to: string, mailFrom: string, subject = 'Code'): Promise<string> =>
     sendTo(app.smtp.port, to, `From: ${mailFrom}\nSubject: ${subject}\n\nx`, mailFrom);
-  /** Of the newest message. */
-  async function eventsOf(app: TestApp, inboxId: string) {
+  async function eventsOfNewest(app: TestApp, inboxId: string) {
     const { messages } = (await app.api('GET', `/v1/inboxes/${inboxId}/messages`)).body;
     const path = `/v1/inboxes/${inboxId}/messages/${messages[0].id}/timeline`;
     return (await app.api('GET', path)).body.events as Event[];
@@ -35,10 +34,10 @@ describeOnEngines('the timeline of a mail that its sender had to repeat', (engin
     expect(await attempt(first(), inbox.address, 'other@shop.example')).toMatch(/^452/);
     expect(await attempt(first(), inbox.address, 'app@shop.example')).toMatch(/^250/);
     await expect
-      .poll(async () => attemptsIn(await eventsOf(first(), inbox.id)))
+      .poll(async () => attemptsIn(await eventsOfNewest(first(), inbox.id)))
       .toEqual(['451 4.7.1 Later (fault rule 1 at rcpt)', 'connection closed (fault rule 2 at end-of-data)']);
     await attempt(first(), inbox.address, 'app@shop.example', 'Another');
-    expect(attemptsIn(await eventsOf(first(), inbox.id))).toEqual([]);
+    expect(attemptsIn(await eventsOfNewest(first(), inbox.id))).toEqual([]);
   });
 
   it('has the time of the 250 on the server that sent it, also after the delay of a fault', async () => {
@@ -46,10 +45,10 @@ describeOnEngines('the timeline of a mail that its sender had to repeat', (engin
     const rules = [{ at: 'end-of-data', delayMs: 60 }];
     await first().api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
     expect(await attempt(first(), inbox.address, 'app@shop.example')).toMatch(/^250/);
-    const events = await eventsOf(first(), inbox.id);
+    const events = await eventsOfNewest(first(), inbox.id);
     const timeOf = (name: string): number => Date.parse(events.find(({ event }) => event === name)?.at ?? '');
     expect(timeOf('replied') - timeOf('committed')).toBeGreaterThanOrEqual(50);
-    const elsewhere = await eventsOf(last(), inbox.id);
+    const elsewhere = await eventsOfNewest(last(), inbox.id);
     expect(elsewhere.some(({ event }) => event === 'replied')).toBe(engine.nodes === 1);
   });
 });

@@ -109,7 +109,6 @@ export class MemoryReceiver implements SmtpReceiver {
   }
 }
 
-/** Counts what it is told. */
 export class CountingMetrics implements SmtpMetrics {
   open = 0;
   readonly mails: { result: string; bytes: number }[] = [];

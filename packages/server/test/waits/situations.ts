@@ -20,7 +20,6 @@ export interface Mail {
   /** Address of this machine that the sender connects from, by default 127.0.0.1. */
   ip?: string;
   helo?: string;
-  /** User name and password. */
   auth?: [string, string];
   /** Bytes of the body. */
   bytes?: number;

@@ -24,7 +24,6 @@ export interface Row {
   type?: string;
 }
 
-/** How a row is sent. */
 export const sendOptions = ({ body, type }: Row): ApiOptions => ({
   ...(body ? { body } : {}),
   ...(type ? { headers: { 'content-type': type } } : {}),

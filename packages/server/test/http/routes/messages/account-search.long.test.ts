@@ -20,7 +20,6 @@ describe('a search with GET /v1/messages', () => {
     return body;
   };
 
-  /** Each step of a search takes so long now. */
   function slowDown(stepMs: number): void {
     const { search } = http.store.messages;
     const slow = vi.spyOn(http.store.messages, 'search').mockImplementation(async (...args) => {
@@ -84,7 +83,6 @@ describe('a search with GET /v1/messages', () => {
     await turning;
     expect(turns).toBeGreaterThan(50);
 
-    // It ends with its client.
     const { search } = http.store.messages;
     const gone = new AbortController();
     using spied = vi.spyOn(http.store.messages, 'search').mockImplementation((...args) => {

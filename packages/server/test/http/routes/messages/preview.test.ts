@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { type TestInbox, useAccounts } from '../../start-http.ts';
 
-/** A mail with these parts. */
 const related = (...parts: string[]) =>
   `Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=b\r\n\r\n${parts.map((part) => `--b\r\n${part}\r\n`).join('')}--b--\r\n`;
 const page = (html: string) => `Content-Type: text/html\r\n\r\n${html}`;
@@ -23,7 +22,6 @@ describe('a link to the preview of a message', () => {
     'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello there</p><img src="https://x.example/a.png">\r\n';
   const messageIn = async (id: string, mail = HELLO): Promise<string> =>
     `/v1/inboxes/${id}/messages/${await http.deliverRaw({ id }, mail)}`;
-  /** The page of a mail. */
   const pageOf = async (mail: string) => open(await linkTo(await messageIn(inbox.id, mail)));
 
   const linkTo = async (message = path, remoteContent = false): Promise<string> => {

@@ -16,7 +16,6 @@ afterAll(async () => {
   await app.stop();
 });
 
-/** The path of the only message of an inbox. */
 async function messagePath(inboxId: string): Promise<string> {
   const { messages } = (await app.api('GET', `/v1/inboxes/${inboxId}/messages?wait=5`)).body;
   return `/v1/inboxes/${inboxId}/messages/${messages[0].id}`;
@@ -35,7 +34,6 @@ async function send(mail: object, options: object = { ignoreTLS: true }): Promis
   await transport.sendMail(mail);
   transport.close();
 }
-/** Stores a mail with the API. */
 async function inject({ id }: { id: string }, rest: string): Promise<void> {
   const { status } = await app.api('POST', `/v1/inboxes/${id}/messages`, {
     ...{ headers: { 'content-type': 'message/rfc822' } },
