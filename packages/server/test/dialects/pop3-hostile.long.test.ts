@@ -4,29 +4,26 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { Api, Mailbox } from '@mayfly/dialects';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Pop3Session } from '../../../dialects/src/pop3/session.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { appOfTest, startApp, type TestApp } from '../support/start-app.ts';
+import { appOfTest, startApp, type TestApp, useApp } from '../support/start-app.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
-import { logIn, openSession, PopClient, popClient, poplib } from './pop3-clients.ts';
+import { type Call, logIn, openSession, PopClient, popClient, poplib } from './pop3-clients.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 
 type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
 
-/** Of the test. */
 let app: TestApp;
-const shared = await startApp({ MAYFLY_POP3_PORT: '0' });
-afterAll(() => shared.stop());
+const shared = useApp({ MAYFLY_POP3_PORT: '0' });
 beforeEach(() => {
   app = shared;
 });
 /** Replaces the server of the test by one with other settings. */
 const start = async (env: Record<string, string> = {}, clock?: FakeClock): Promise<void> => {
-  const own = await appOfTest({ MAYFLY_POP3_PORT: '0', ...env }, clock && { clock });
-  app = own;
+  app = await appOfTest({ MAYFLY_POP3_PORT: '0', ...env }, clock && { clock });
 };
 
 const ONE = 'Subject: One\r\n\r\nText\r\n';
@@ -46,6 +43,18 @@ async function withRaw(sources = [ONE], ttlMinutes = 60): Promise<Inbox> {
 
 const connected = () => popClient(app.pop3Port);
 const sessionOf = ({ id, token }: Inbox) => openSession(app.pop3Port, id, token);
+const WRONG = '-ERR [AUTH] The user name or the password is wrong.';
+/** What a client reads of a message, without its header. */
+const bodyIn = (read: string) => read.slice(read.indexOf('\r\n\r\n') + 4);
+
+/** A session without a connection, by default with TLS. @returns sends a line, and returns the reply */
+function detachedSession(options: Partial<ConstructorParameters<typeof Pop3Session>[0]>) {
+  const session = new Pop3Session({
+    ...{ mayLogIn: () => true, mayEncrypt: () => false, hasUnread: () => false },
+    ...{ logIn: async () => undefined, ...options },
+  });
+  return async (line: string) => text(session.answer(line));
+}
 
 describe('mail that would end its own reply', () => {
   it.each([
@@ -59,11 +68,9 @@ describe('mail that would end its own reply', () => {
     const inbox = await withRaw([`Subject: Dots\r\n\r\n${body}`]);
     const client = await sessionOf(inbox);
     expect(await client.say('RETR 1')).toMatch(/^\+OK/);
-    const read = await client.rest();
-    expect(read.slice(read.indexOf('\r\n\r\n') + 4)).toBe(expected.map((line) => `${line}\r\n`).join(''));
+    expect(bodyIn(await client.rest())).toBe(expected.map((line) => `${line}\r\n`).join(''));
     expect(await client.say('TOP 1 1')).toMatch(/^\+OK/);
-    const top = await client.rest();
-    expect(top.slice(top.indexOf('\r\n\r\n') + 4)).toBe(`${expected[0]}\r\n`);
+    expect(bodyIn(await client.rest())).toBe(`${expected[0]}\r\n`);
     expect(await client.say('NOOP')).toBe('+OK');
   });
 
@@ -72,10 +79,8 @@ describe('mail that would end its own reply', () => {
     const inbox = await withRaw([`Subject: Dots\r\n\r\n${lines.join('\r\n')}\r\n`]);
     const client = await sessionOf(inbox);
     await client.say('RETR 1');
-    const read = await client.rest();
-    expect(read.slice(read.indexOf('\r\n\r\n') + 4) === lines.map((line) => `.${line}\r\n`).join('')).toBe(
-      true,
-    );
+    const read = bodyIn(await client.rest());
+    expect(read === lines.map((line) => `.${line}\r\n`).join('')).toBe(true);
   });
 });
 
@@ -83,13 +88,10 @@ describe('what a client may send', () => {
   it('answers commands that came at once, one after the other', async () => {
     const inbox = await withRaw();
     const client = await connected();
-    client.socket.end(
-      `USER ${inbox.address}\r\nPASS ${inbox.token}\r\nstat\r\nDELE 1\r\nLIST\r\nRSET\r\nQUIT\r\nNOOP\r\n`,
-    );
-    const lines = (await client.closed()).split('\r\n');
-    expect(lines.map((line) => line.split(' ')[0])).toEqual([
-      ...['+OK', '+OK', '+OK', '+OK', '+OK', '.', '+OK', '+OK', ''],
-    ]);
+    const logIn = `USER ${inbox.address}\r\nPASS ${inbox.token}\r\n`;
+    client.socket.end(`${logIn}stat\r\nDELE 1\r\nLIST\r\nRSET\r\nQUIT\r\nNOOP\r\n`);
+    const replies = (await client.closed()).split('\r\n').map((line) => line.split(' ')[0]);
+    expect(replies).toEqual(['+OK', '+OK', '+OK', '+OK', '+OK', '.', '+OK', '+OK', '']);
   });
 
   it('closes the connection at a line that is too long, also without its end', async () => {
@@ -111,15 +113,14 @@ describe('what a client may send', () => {
     const client = await connected();
     client.socket.write(`${beginning}USER ${inbox.id}\r\nPASS dev\r\nDELE 1\r\nQUIT\r\n`);
     expect(await client.closed()).toBe('');
-    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
-    expect(body.messages).toHaveLength(1);
+    expect(await app.messages(inbox)).toHaveLength(1);
   });
 
   it('closes the connection after five wrong passwords', async () => {
     const client = await connected();
     for (let tried = 0; tried < 5; tried++) {
       await client.say('USER nobody@mayfly.test');
-      expect(await client.say('PASS mfk_wrong')).toBe('-ERR [AUTH] The user name or the password is wrong.');
+      expect(await client.say('PASS mfk_wrong')).toBe(WRONG);
     }
     expect(await client.closed()).toBe('');
   });
@@ -145,11 +146,10 @@ describe('what a client may send', () => {
   it('knows "dev" only on a server that has the development key', async () => {
     await start({ MAYFLY_DEV_KEY: 'on' });
     const { id, address } = await withRaw();
-    for (const user of [id, address])
-      expect((await poplib(app.pop3Port, [...logIn(user, 'dev'), ['stat']]))[2]).toEqual([
-        1,
-        expect.any(Number),
-      ]);
+    for (const user of [id, address]) {
+      const [, , stat] = await poplib(app.pop3Port, [...logIn(user, 'dev'), ['stat']]);
+      expect(stat).toEqual([1, expect.any(Number)]);
+    }
     expect((await poplib(app.pop3Port, logIn('nobody@mayfly.test', 'dev')))[1]).toMatch(/^-ERR \[AUTH\]/);
     app = shared;
     const inbox = await withRaw();
@@ -158,13 +158,7 @@ describe('what a client may send', () => {
 
   it('takes no password from another machine without TLS', async () => {
     let isEncrypted = false;
-    const session = new Pop3Session({
-      mayLogIn: () => isEncrypted,
-      mayEncrypt: () => !isEncrypted,
-      hasUnread: () => false,
-      logIn: async () => undefined,
-    });
-    const say = async (line: string) => text(session.answer(line));
+    const say = detachedSession({ mayLogIn: () => isEncrypted, mayEncrypt: () => !isEncrypted });
     for (const line of ['USER a', 'PASS b', 'AUTH PLAIN AGEAYg=='])
       expect(await say(line)).toMatch(/^-ERR Other machines log in with TLS only/);
     expect(await say('CAPA')).not.toMatch(/USER|SASL/);
@@ -201,13 +195,8 @@ describe('STLS', () => {
   it('works with poplib and a generated certificate', async () => {
     await start({ MAYFLY_SMTP_STARTTLS: 'self-signed' });
     const inbox = await withRaw();
-    const [before, , after, ...others] = await poplib(app.pop3Port, [
-      ['capa'],
-      ['stls'],
-      ['capa'],
-      ...logIn(inbox.address, inbox.token),
-      ['stat'],
-    ]);
+    const calls: Call[] = [['capa'], ['stls'], ['capa'], ...logIn(inbox.address, inbox.token), ['stat']];
+    const [before, , after, ...others] = await poplib(app.pop3Port, calls);
     expect(before).toMatchObject({ STLS: [], USER: [], SASL: ['PLAIN'], UIDL: [], TOP: [] });
     expect(after).not.toHaveProperty('STLS');
     expect(others.at(-1)).toEqual([1, expect.any(Number)]);
@@ -265,7 +254,7 @@ describe('limits', () => {
     expect(await client.say('QUIT')).toBe('+OK Goodbye.');
     const next = await connected();
     await next.say(`USER ${inbox.id}`);
-    expect(await next.say(`PASS ${inbox.token}`)).toBe('-ERR [AUTH] The user name or the password is wrong.');
+    expect(await next.say(`PASS ${inbox.token}`)).toBe(WRONG);
   });
 
   it('closes the connection of a client that does not read its mail, and accepts others again', async () => {
@@ -275,11 +264,7 @@ describe('limits', () => {
     const slow = await sessionOf(inbox);
     expect(await slow.say('RETR 1')).toMatch(/^\+OK/);
     slow.socket.pause();
-    const greeting = async (): Promise<string> => {
-      const client = new PopClient(connect(app.pop3Port, '127.0.0.1'));
-      const line = await client.line();
-      return line;
-    };
+    const greeting = () => new PopClient(connect(app.pop3Port, '127.0.0.1')).line();
     while (!(await greeting()).startsWith('+OK')) await clock.leap(10 * SECOND);
     expect(clock.monotonic()).toBeGreaterThan(MINUTE);
     slow.socket.resume();
@@ -297,13 +282,7 @@ describe('limits', () => {
       return { status: 200, headers: { 'content-type': 'application/json' }, body };
     };
     const mailbox = new Mailbox(new Api(page), 'inb_1');
-    const session = new Pop3Session({
-      mayLogIn: () => true,
-      mayEncrypt: () => false,
-      hasUnread: () => false,
-      logIn: async () => ({ mailbox, raw: () => Readable.from([]) }),
-    });
-    const say = async (line: string) => text(session.answer(line));
+    const say = detachedSession({ logIn: async () => ({ mailbox, raw: () => Readable.from([]) }) });
     await say('USER inb_1');
     expect(await say('PASS any')).toBe('+OK 10000 10000\r\n');
     expect(await say('UIDL 1')).toBe('+OK 1 msg_9999\r\n');
@@ -316,9 +295,7 @@ describe('limits', () => {
     const [first, second] = [await connected(), await connected()];
     const third = await connected();
     expect(await first.closed()).toBe('-ERR [SYS/TEMP] The server closes the connection.\r\n');
-    for (const client of [second, third]) {
-      expect(await client.say('CAPA')).toMatch(/^\+OK/);
-    }
+    for (const client of [second, third]) expect(await client.say('CAPA')).toMatch(/^\+OK/);
   });
 
   it('waits for the rate limit of the account instead of failing', async () => {
@@ -343,8 +320,7 @@ describe('limits', () => {
   });
 
   it('stops without waiting for a client that does not close its side of an ended session', async () => {
-    const clock = new FakeClock();
-    const own = await startApp({ MAYFLY_POP3_PORT: '0' }, { clock });
+    const own = await startApp({ MAYFLY_POP3_PORT: '0' }, { clock: new FakeClock() });
     const client = new PopClient(connect({ port: own.pop3Port, host: '127.0.0.1', allowHalfOpen: true }));
     expect(await client.line()).toMatch(/^\+OK/);
     expect(await client.say('QUIT')).toBe('+OK Goodbye.');

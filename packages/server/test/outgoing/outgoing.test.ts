@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { usePlainProvider } from '../providers/plain-provider.ts';
 import type { Body } from '../support/api-client.ts';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
-import { type HttpReceiver, startHttp } from '../webhooks/receivers.ts';
+import { startHttp, useReceiver } from '../webhooks/receivers.ts';
 
 usePlainProvider();
 
@@ -25,34 +25,27 @@ const post = (app: TestApp, to: string, more: object = {}, key = TEST_KEY): Prom
 };
 
 describeOnEngines('what goes out', (engine) => {
-  let receiver: HttpReceiver;
-  let answer = 200;
-  beforeAll(async () => {
-    receiver = await startHttp((response) => response.writeHead(answer).end());
-  });
-  afterAll(() => receiver.close());
+  let answer: number;
+  const receiver = useReceiver((response) => response.writeHead(answer).end());
   const servers = useServers(engine, {
     MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
     MAYFLY_SIGNUP_PLAN: 'developer',
     MAYFLY_SMTP_AUTH_PLAINTEXT: 'on',
   });
-  let app: TestApp;
+  const app = servers.first();
   /** The key of another account. */
   let stranger: string;
   beforeAll(async () => {
-    stranger = await servers.first().newAccount();
+    stranger = await app.newAccount();
   });
   let inbox: { id: string; address: string; token: string; cursor: string };
   beforeEach(async () => {
     answer = 200;
-    receiver.requests.length = 0;
-    app = servers.first();
     inbox = await app.createInbox();
   });
 
   const at = (path: string) => `/v1/inboxes/${inbox.id}${path}`;
-  const messages = async (wait = 0): Promise<Body[]> =>
-    (await app.api('GET', at(`/messages?wait=${wait}&limit=200`))).body.messages;
+  const messages = (wait = 0) => app.messages(inbox, `?wait=${wait}&limit=200`);
   const sent = async (): Promise<Body[]> => (await app.api('GET', at('/sent'))).body.sent;
   const useWebhook = (settings: object = { webhookUrl: `http://127.0.0.1:${receiver.port}/events` }) =>
     app.api('PUT', '/v1/providers/mailgun', { body: settings });
@@ -61,12 +54,13 @@ describeOnEngines('what goes out', (engine) => {
   const replyTo = async (support: { id: string }, body: object) => {
     const [received] = await messages(10);
     const made = await app.api('POST', at(`/messages/${received.id}/reply`), { body });
-    const path = `/v1/inboxes/${support.id}/messages`;
-    const [reply] = (await app.api('GET', `${path}?wait=10`)).body.messages;
-    return { made, full: (await app.api('GET', `${path}/${reply.id}`)).body };
+    const [reply] = await app.messages(support, '?wait=10');
+    const path = `/v1/inboxes/${support.id}/messages/${reply.id}`;
+    return { made, full: (await app.api('GET', path)).body };
   };
   const bodies = (): Body[] => receiver.requests.map(({ body }) => JSON.parse(body.toString()));
-  const until = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { timeout: 20_000, interval: 50 });
+  /** Resolves when the newest entry of the list of what went out has these fields. */
+  const untilNewestIs = (fields: object) => expect.poll(async () => (await sent())[0]).toMatchObject(fields);
 
   it('a scheduled mail is held, and released by an advance in its order, exactly once on any number of servers', async () => {
     const now = Date.now();
@@ -74,15 +68,14 @@ describeOnEngines('what goes out', (engine) => {
       await post(app, inbox.address, { subject: `day ${n}`, sendAt: now + n * DAY * MINUTE });
     expect(await messages()).toEqual([]);
     const waited = await app.api('POST', at('/wait'), { body: { timeoutSeconds: 0 } });
-    expect(waited.body.explanation.summary).toMatch(
-      /4 scheduled messages for this inbox are held .* \d+ h: .*advance/,
-    );
+    const held = /4 scheduled messages for this inbox are held .* \d+ h: .*advance/;
+    expect(waited.body.explanation.summary).toMatch(held);
     const advance = (server: TestApp, minutes: number) =>
       server.api('POST', at('/advance'), { body: { minutes } });
     expect((await advance(app, 60)).body).toEqual({ released: 0 });
     const [one, two] = await Promise.all([advance(app, 2 * DAY), advance(servers.last(), 2 * DAY)]);
     expect(one.body.released + two.body.released).toBe(3);
-    await until(async () => expect(await messages()).toHaveLength(3));
+    await expect.poll(() => messages()).toHaveLength(3);
     expect((await messages()).map(({ subject }) => subject)).toEqual(['day 3', 'day 2', 'day 1']);
     const [{ id }] = await messages();
     const { body: full } = await app.api('GET', at(`/messages/${id}`));
@@ -118,9 +111,8 @@ describeOnEngines('what goes out', (engine) => {
         return (await post(server, inbox.address)).id as string;
       }),
     );
-    await until(async () =>
-      expect((await sent()).filter(({ state }) => state === 'delivered')).toHaveLength(6),
-    );
+    const delivered = async () => (await sent()).filter(({ state }) => state === 'delivered');
+    await expect.poll(delivered).toHaveLength(6);
     const outcomes = bodies().map(({ outcome }) => outcome);
     expect(outcomes.toSorted()).toEqual([...Array(3).fill('bounce'), 'complaint', 'delay', 'delay']);
     expect(new Set(bodies().map(({ mail }) => mail)).size).toBe(6);
@@ -139,12 +131,11 @@ describeOnEngines('what goes out', (engine) => {
     await post(app, inbox.address);
     const failed = { state: 'pending', attempts: 1, error: 'The endpoint answered 503.' };
     const event = { type: 'event', outcome: 'bounce', via: 'mailgun', ...failed };
-    await until(async () => expect(await sent()).toMatchObject([event]));
+    await expect.poll(sent).toMatchObject([event]);
     answer = 200;
     // The retry is due within minutes.
     expect((await app.api('POST', at('/advance'), { body: { minutes: 10 } })).body).toEqual({ released: 1 });
-    const delivered = { state: 'delivered', attempts: 2, error: null };
-    await until(async () => expect((await sent())[0]).toMatchObject(delivered));
+    await untilNewestIs({ state: 'delivered', attempts: 2, error: null });
     expect(new Set(bodies().map(({ id }) => id)).size).toBe(1);
     const [{ id }] = await messages();
     const { events } = (await app.api('GET', at(`/messages/${id}/timeline`))).body;
@@ -157,11 +148,11 @@ describeOnEngines('what goes out', (engine) => {
     await setRules([{ outcome: 'bounce' }]);
     await post(app, inbox.address);
     const error = 'There is no "webhookUrl" for Plain Mail. Set it with PUT /v1/providers/mailgun.';
-    await until(async () => expect((await sent())[0]).toMatchObject({ state: 'failed', error }));
+    await untilNewestIs({ state: 'failed', error });
     await useWebhook();
     await setRules([{ outcome: 'unsubscribe' }]);
     await post(app, inbox.address);
-    await until(async () => expect((await sent())[0]).toMatchObject({ state: 'cancelled' }));
+    await untilNewestIs({ state: 'cancelled' });
     expect(receiver.requests).toEqual([]);
   });
 
@@ -187,35 +178,33 @@ describeOnEngines('what goes out', (engine) => {
     const sender = await app.createInbox();
     await setRules([{ outcome }]);
     await app.send({ ...HELLO, from: sender.address, to: inbox.address, messageId: '<one@shop.example>' });
-    const [report] = (await app.api('GET', `/v1/inboxes/${sender.id}/messages?wait=10`)).body.messages;
+    const [report] = await app.messages(sender, '?wait=10');
     const { body: raw } = await app.api('GET', `/v1/inboxes/${sender.id}/messages/${report.id}/raw`);
     expect(raw).toMatch(type);
     expect(raw).toMatch(field);
     expect(raw).toContain('Message-ID: <one@shop.example>');
     expect(raw).toContain(inbox.address);
     const delivered = { type: 'report', outcome, state: 'delivered', to: [sender.address] };
-    await until(async () => expect(await sent()).toMatchObject([delivered]));
+    await expect.poll(sent).toMatchObject([delivered]);
     expect((await app.api('GET', `/v1/inboxes/${sender.id}/sent`)).body.sent).toEqual([]);
   });
 
   it('a report to an address that is not of this server is not relayed, and the list says why', async () => {
     await setRules([{ outcome: 'bounce' }]);
     await app.send({ ...HELLO, to: inbox.address });
-    const error = expect.stringContaining('MAYFLY_REPLY_SMTP');
-    await until(async () => expect((await sent())[0]).toMatchObject({ state: 'failed', error }));
+    await untilNewestIs({ state: 'failed', error: expect.stringContaining('MAYFLY_REPLY_SMTP') });
   });
 
   it('one click unsubscribes where the mail offers it', async () => {
     await setRules([{ outcome: 'unsubscribe', times: 2 }]);
     await app.send({ ...HELLO, to: inbox.address });
-    const error = 'The message has no header List-Unsubscribe.';
-    await until(async () => expect((await sent())[0]).toMatchObject({ state: 'failed', error }));
+    await untilNewestIs({ state: 'failed', error: 'The message has no header List-Unsubscribe.' });
     const url = `<mailto:u@shop.example>, <http://127.0.0.1:${receiver.port}/u?x=1>`;
     await app.send({ ...HELLO, to: inbox.address, headers: unsubscribing(url) });
-    await until(() => expect(receiver.requests).toHaveLength(1));
-    expect(receiver.requests[0]).toMatchObject({ path: '/u?x=1', method: 'POST' });
+    await expect.poll(() => receiver.requests).toHaveLength(1);
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    expect(receiver.requests[0]).toMatchObject({ path: '/u?x=1', method: 'POST', headers });
     expect(receiver.requests[0]?.body.toString()).toBe('List-Unsubscribe=One-Click');
-    expect(receiver.requests[0]?.headers['content-type']).toBe('application/x-www-form-urlencoded');
   });
 
   it('a reply goes into an inbox of this server as a mail program writes it, and both are one thread', async () => {
@@ -235,10 +224,9 @@ describeOnEngines('what goes out', (engine) => {
       references: [expect.stringContaining('t6@'), expect.stringContaining('t7@')],
       attachments: [{ filename: 'log.txt', size: 5 }],
     });
-    expect(full.text).toMatch(
-      /^It works now\.\r?\n\r?\nOn .* Shop <.*> wrote:\r?\n\r?\n> How can we help\?\r?\n>> quoted/,
-    );
-    await until(async () => expect((await sent())[0]).toMatchObject({ state: 'delivered', attempts: 1 }));
+    const text = /^It works now\.\r?\n\r?\nOn .* Shop <.*> wrote:\r?\n\r?\n> How can we help\?\r?\n>> quoted/;
+    expect(full.text).toMatch(text);
+    await untilNewestIs({ state: 'delivered', attempts: 1 });
     const entries = [{ kind: 'received' }, { kind: 'sent' }];
     const { threads } = (await app.api('GET', at('/threads'))).body;
     expect(threads).toMatchObject([{ subject: 'Ticket 7', entries }]);
@@ -265,12 +253,10 @@ describeOnEngines('what goes out', (engine) => {
     const body = { text: 'Yes.', attachments };
     const made = await app.api('POST', at(`/messages/${received.id}/reply`), { body });
     expect(made.body).toMatchObject({ via: 'mailgun', to: ['app@shop.example'] });
-    await until(() => expect(receiver.requests).toHaveLength(1));
-    expect(bodies()[0]).toMatchObject({
-      from: { address: inbox.address },
-      to: [{ address: 'app@shop.example' }],
-      ...{ subject: 'Re: Your order', reply: 'Yes.', rcptTo: 'app@shop.example', files: ['a.txt'] },
-    });
+    await expect.poll(() => receiver.requests).toHaveLength(1);
+    const people = { from: { address: inbox.address }, to: [{ address: 'app@shop.example' }] };
+    const said = { subject: 'Re: Your order', reply: 'Yes.', rcptTo: 'app@shop.example', files: ['a.txt'] };
+    expect(bodies()).toMatchObject([{ ...people, ...said }]);
   });
 
   it('a slow endpoint of one account delays neither its scheduled mail nor other accounts', async () => {
@@ -281,16 +267,13 @@ describeOnEngines('what goes out', (engine) => {
     const rules = [{ outcome: 'bounce', times: 30 }];
     await app.api('PUT', `/v1/inboxes/${theirs.id}/outcomes`, { as: stranger, body: { rules } });
     for (let n = 0; n < 30; n++) await post(app, theirs.address, {}, stranger);
-    await until(() => expect(slow.requests.length).toBeGreaterThanOrEqual(8));
+    await expect.poll(() => slow.requests.length).toBeGreaterThanOrEqual(8);
     await useWebhook();
     await setRules([{ outcome: 'bounce' }]);
     await post(app, inbox.address);
-    await until(() => expect(receiver.requests).toHaveLength(1));
+    await expect.poll(() => receiver.requests).toHaveLength(1);
     await post(app, theirs.address, { sendAt: Date.now() + 100 }, stranger);
-    const list = `/v1/inboxes/${theirs.id}/messages?limit=200`;
-    await until(async () =>
-      expect((await app.api('GET', list, { as: stranger })).body.messages).toHaveLength(31),
-    );
+    await expect.poll(() => app.messages(theirs, '?limit=200', stranger)).toHaveLength(31);
     expect(slow.requests.length).toBeLessThanOrEqual(8 * engine.nodes);
     await slow.close();
   });
@@ -301,6 +284,6 @@ describeOnEngines('what goes out', (engine) => {
     for (const host of hosts)
       await app.send({ ...HELLO, to: inbox.address, headers: unsubscribing(`<http://${host}/u>`) });
     const refused = { attempts: 1, error: expect.stringMatching(/not (?:public|allowed)/) };
-    await until(async () => expect(await sent()).toMatchObject(hosts.map(() => refused)));
+    await expect.poll(sent).toMatchObject(hosts.map(() => refused));
   });
 });

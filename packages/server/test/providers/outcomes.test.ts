@@ -4,13 +4,13 @@ import { createServer, globalAgent } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2';
 import MessageValidator from 'sns-validator';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { selfSignedCertificate } from '../../src/smtp/tls.ts';
 import { apiClient, type Body } from '../support/api-client.ts';
 import { freePort } from '../support/ports.ts';
 import { startApp, TEST_KEY } from '../support/start-app.ts';
-import { startHttp } from '../webhooks/receivers.ts';
-import { awsOptions, IS_SIGNED, SDKS } from './sdks.ts';
+import { useReceiver } from '../webhooks/receivers.ts';
+import { awsOptions, IS_SIGNED, SDKS, type SdkName } from './sdks.ts';
 
 /** As in production, TLS ends before the server: verifiers of SNS fetch its certificate by HTTPS only. */
 const proxy = createServer((incoming, outgoing) => {
@@ -34,9 +34,8 @@ const app = await startApp({
   MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
   MAYFLY_PUBLIC_URL: `https://localhost:${(proxy.address() as AddressInfo).port}`,
 });
-const receiver = await startHttp((response) => response.writeHead(200).end());
+const receiver = useReceiver();
 afterAll(async () => {
-  await receiver.close();
   await app.stop();
   delete globalAgent.options.ca;
   proxy.close();
@@ -44,32 +43,30 @@ afterAll(async () => {
 
 const createInbox = async (): Promise<Body> => (await api('POST', '/v1/inboxes', { body: {} })).body;
 
-/** Sends with the SDK, with what the application gives to be told again. @returns the id in its response */
-const SENDS: Record<string, (to: string) => Promise<unknown>> = {
-  sendgrid: (to) => SDKS.sendgrid.send(server, TEST_KEY, { to, customArgs: { n: '1' } }),
-  postmark: (to) => SDKS.postmark.send(server, TEST_KEY, { To: to, Metadata: { n: '1' } }),
-  mailgun: (to) => SDKS.mailgun.send(server, TEST_KEY, { to, 'v:n': '1' }),
-  resend: (to) => SDKS.resend.send(server, TEST_KEY, { to, tags: [{ name: 'n', value: '1' }] }),
-};
+/** By SDK: what the application gives with a mail to be told again. */
+const GIVEN: [SdkName, object][] = [
+  ['sendgrid', { customArgs: { n: '1' } }],
+  ['postmark', { Metadata: { n: '1' } }],
+  ['mailgun', { 'v:n': '1' }],
+  ['resend', { tags: [{ name: 'n', value: '1' }] }],
+];
 
 /** The next request to the application, which has taken `seen` of them. */
 async function nextPosting(seen: number): Promise<string> {
-  await vi.waitFor(() => expect(receiver.requests.length).toBeGreaterThan(seen), {
-    timeout: 20_000,
-    interval: 50,
-  });
+  await expect.poll(() => receiver.requests.length).toBeGreaterThan(seen);
   return String(receiver.requests[seen]?.body);
 }
 
-describe.each(Object.keys(SENDS))('an outcome of a mail that came by %s', (name) => {
-  it('is told once, by a signed event with the id of the response and what the application gave', async () => {
-    receiver.requests.length = 0;
+it.each(GIVEN)(
+  'an outcome of a mail that came by %s is told once, by a signed event with the id of the response and what the application gave',
+  async (name, given) => {
     const inbox = await createInbox();
     const settings = { webhookUrl: `http://127.0.0.1:${receiver.port}/events` };
     const { verification } = (await api('PUT', `/v1/providers/${name}`, { body: settings })).body;
     await api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules: [{ outcome: 'bounce' }] } });
-    const id = String(await SENDS[name]?.(inbox.address));
-    await SENDS[name]?.(inbox.address);
+    const send = () => SDKS[name].send(server, TEST_KEY, { [SDKS[name].to]: inbox.address, ...given });
+    const id = String(await send());
+    await send();
     const body = await nextPosting(0);
     expect(receiver.requests).toHaveLength(1);
     expect(receiver.requests.map((request) => IS_SIGNED[name]?.(request, verification))).toEqual([true]);
@@ -78,8 +75,8 @@ describe.each(Object.keys(SENDS))('an outcome of a mail that came by %s', (name)
     expect(body).toContain('"n":"1"'.replace('"1"', name === 'mailgun' ? '1' : '"1"'));
     const { body: sent } = await api('GET', `/v1/inboxes/${inbox.id}/sent`);
     expect(sent.sent).toHaveLength(1);
-  });
-});
+  },
+);
 
 describe('an outcome of a mail that came by ses', () => {
   const validate = (body: string): Promise<Record<string, string>> =>
@@ -92,7 +89,6 @@ describe('an outcome of a mail that came by ses', () => {
   it.each(['1', '2'])(
     'is told after its URL was confirmed, signed as SNS signs by version %s',
     async (version) => {
-      receiver.requests.length = 0;
       const settings = { webhookUrl: `http://127.0.0.1:${receiver.port}/events?SignatureVersion=${version}` };
       const { body: set } = await api('PUT', '/v1/providers/ses', { body: settings });
       expect(set.verification.certificate).toContain('BEGIN CERT');
@@ -130,31 +126,21 @@ describe('an outcome of a mail that came by ses', () => {
 });
 
 describe('scheduled mail', () => {
-  const inAnHour = (): number => Date.now() + 3_600_000;
+  const inAnHour = () => new Date(Date.now() + 3_600_000);
   const subjects = async ({ id }: Body) =>
     (await api('GET', `/v1/inboxes/${id}/messages`)).body.messages.map(({ subject }: Body) => subject);
 
-  it.each<[string, (to: string) => Promise<unknown>]>([
-    [
-      'send_at of SendGrid',
-      (to) => SDKS.sendgrid.send(server, TEST_KEY, { to, sendAt: Math.floor(inAnHour() / 1000) }),
-    ],
-    [
-      'o:deliverytime of Mailgun',
-      (to) =>
-        SDKS.mailgun.send(server, TEST_KEY, { to, 'o:deliverytime': new Date(inAnHour()).toUTCString() }),
-    ],
-  ])('by %s is held until its time or an advance', async (_what, send) => {
+  it.each<[string, SdkName, () => object]>([
+    ['send_at of SendGrid', 'sendgrid', () => ({ sendAt: Math.floor(inAnHour().getTime() / 1000) })],
+    ['o:deliverytime of Mailgun', 'mailgun', () => ({ 'o:deliverytime': inAnHour().toUTCString() })],
+  ])('by %s is held until its time or an advance', async (_what, sdk, scheduled) => {
     const inbox = await createInbox();
-    await send(inbox.address);
+    await SDKS[sdk].send(server, TEST_KEY, { to: inbox.address, ...scheduled() });
     expect(await subjects(inbox)).toEqual([]);
-    const early = await api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 30 } });
-    expect(early.body).toEqual({ released: 0 });
-    const { body } = await api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 31 } });
-    expect(body).toEqual({ released: 1 });
-    await vi.waitFor(async () => expect(await subjects(inbox)).toEqual(['Hi']), {
-      timeout: 20_000,
-      interval: 50,
-    });
+    const advance = async (minutes: number) =>
+      (await api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes } })).body;
+    expect(await advance(30)).toEqual({ released: 0 });
+    expect(await advance(31)).toEqual({ released: 1 });
+    await expect.poll(() => subjects(inbox)).toEqual(['Hi']);
   });
 });

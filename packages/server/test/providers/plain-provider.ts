@@ -8,6 +8,11 @@ const json = (value: unknown, status = 200) => ({
   body: JSON.stringify(value),
 });
 
+const posting = (value: unknown) => ({
+  headers: { 'content-type': 'application/json' },
+  body: Buffer.from(JSON.stringify(value)),
+});
+
 interface Sent extends MailFields {
   mailFrom?: string;
   recipients: string[];
@@ -59,40 +64,20 @@ const PLAIN: Provider = {
         json({ value: await mailroom.kept('template', name), all: await mailroom.keptOf('template') }),
     },
     { method: 'GET', url: '/defect', answer: () => Promise.reject(new TypeError('a defect')) },
-    {
-      method: 'POST',
-      url: '/size',
-      answer: async ({ body }) => json({ bytes: body.length }),
-    },
+    { method: 'POST', url: '/size', answer: async ({ body }) => json({ bytes: body.length }) },
     { method: 'GET', url: '/own', answer: () => Promise.reject(new Refused(418, 'Its own refusal')) },
   ],
   credentialOf: (headers) => headers['x-plain-key'],
   refusal: ({ status, message }, { url }) => json({ plain: { status, message, url } }, status),
   makeSecrets: async () => ({ secret: 'whsec' }),
   shown: ({ secret = '' }) => ({ secret }),
-  event: ({ outcome, id, recipient, sending }, { url, secrets }) =>
-    outcome === 'unsubscribe'
-      ? undefined
-      : {
-          headers: { 'content-type': 'application/json', 'x-plain-secret': secrets.secret ?? '' },
-          body: Buffer.from(
-            JSON.stringify({ outcome, id, recipient, given: sending.given, mail: sending.providerId, url }),
-          ),
-        },
-  inbound: ({ from, to, subject, text, reply, rcptTo, attachments }) => ({
-    headers: { 'content-type': 'application/json' },
-    body: Buffer.from(
-      JSON.stringify({
-        from,
-        to,
-        subject,
-        text,
-        reply,
-        rcptTo,
-        files: attachments.map(({ filename }) => filename),
-      }),
-    ),
-  }),
+  event({ outcome, id, recipient, sending: { given, providerId: mail } }, { url }) {
+    return outcome === 'unsubscribe' ? undefined : posting({ outcome, id, recipient, given, mail, url });
+  },
+  inbound({ from, to, subject, text, reply, rcptTo, attachments }) {
+    const files = attachments.map(({ filename }) => filename);
+    return posting({ from, to, subject, text, reply, rcptTo, files });
+  },
 };
 
 /** The only provider of this process during the tests of a file. */

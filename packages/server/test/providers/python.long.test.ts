@@ -16,6 +16,7 @@ import type { Body } from '../support/api-client.ts';
 import { findProgramWith } from '../support/find-program.ts';
 import { useFolder } from '../support/folder.ts';
 import { TEST_KEY, useApp } from '../support/start-app.ts';
+import { newInbox } from './sdks.ts';
 
 /** What .ci/python-tests installed. */
 const VENV = join(import.meta.dirname, '../../../../node_modules/.cache/python-tests/bin/python');
@@ -87,17 +88,20 @@ describe.skipIf(!python)('clients for Python, unchanged but for the address', ()
 
   /** Runs a case that sends to a new inbox. @returns what it prints, and the messages, oldest first */
   async function sent(name: string): Promise<{ answer: Body; messages: Body[] }> {
-    const inbox = (await app.createInbox({ sms: name === 'twilio' })) as Body;
+    const inbox = await newInbox(app, { sms: name === 'twilio' });
     const env = { PROVIDERS_URL: `${app.url}/providers`, MAYFLY_KEY: TEST_KEY };
     const answer = await run(name, { ...env, RECIPIENT: inbox.phoneNumber ?? inbox.address });
-    const get = async (path: string) => (await app.api('GET', `/v1/inboxes/${inbox.id}${path}`)).body;
-    const read = (await get('/messages')).messages.map(({ id }: Body) => get(`/messages/${id}`));
-    return { answer, messages: (await Promise.all(read)).toReversed() };
+    return { answer, messages: (await inbox.messages()).toReversed() };
   }
   const FIRST = {
     ...{ subject: 'Grüße', from: { name: 'Größe', address: 'shop@acme.example' } },
     ...{ codes: [{ value: '482913' }], attachments: [{ filename: 'a.txt', size: 8 }] },
   };
+  const REFUSALS_OF_TWILIO = [
+    [401, 20003],
+    [400, 21608],
+    [400, 21211],
+  ];
 
   it.each<[string, unknown, object[]]>([
     ['sendgrid', 'The provided authorization grant is invalid, expired, or revoked', [FIRST]],
@@ -105,15 +109,7 @@ describe.skipIf(!python)('clients for Python, unchanged but for the address', ()
     ['boto3_sesv2', 'NotFoundException', [{ ...FIRST, attachments: [] }]],
     // It sends once for a key.
     ['resend', 'invalid_api_key', [FIRST, { ...FIRST, attachments: [] }]],
-    [
-      'twilio',
-      [
-        [401, 20003],
-        [400, 21608],
-        [400, 21211],
-      ],
-      [{ text: 'Your code is 482913\nhttps://shop.example/a.png' }],
-    ],
+    ['twilio', REFUSALS_OF_TWILIO, [{ text: 'Your code is 482913\nhttps://shop.example/a.png' }]],
   ])('%s sends and understands errors', async (name, error, mails) => {
     const { answer, messages } = await sent(name);
     expect(messages).toMatchObject(mails);
@@ -159,16 +155,10 @@ describe.skipIf(!python)('webhook views of anymail', () => {
     const secrets = await provider.makeSecrets();
     const posting = provider.event(OUTCOME, signingOf(secrets));
     const { recipient, sending } = OUTCOME;
-    const seen = [
-      'bounced',
-      recipient,
-      sending.providerId,
-      ['welcome'],
-      expect.objectContaining({ order: '7' }),
-    ];
-    expect(await post(provider.name, posting, 'tracking', secretOf(provider, secrets))).toEqual({
-      ...{ status: 200, seen: [seen] },
-    });
+    const metadata = expect.objectContaining({ order: '7' });
+    const seen = ['bounced', recipient, sending.providerId, ['welcome'], metadata];
+    const answer = await post(provider.name, posting, 'tracking', secretOf(provider, secrets));
+    expect(answer).toEqual({ status: 200, seen: [seen] });
     // It does not verify signatures of SNS.
     if (provider === SES) return;
     const others = secretOf(provider, await provider.makeSecrets());
@@ -181,20 +171,11 @@ describe.skipIf(!python)('webhook views of anymail', () => {
     async (provider) => {
       const secrets = await provider.makeSecrets();
       const posting = provider.inbound(MAIL, signingOf(secrets));
-      expect(await post(provider.name, posting, 'inbound', secretOf(provider, secrets))).toEqual({
-        status: 200,
-        seen: [
-          [
-            ...[
-              'Re: Grüße',
-              expect.stringMatching(/^Thanks\s*$/),
-              'help@acme.example',
-              '<id-1@acme.example>',
-            ],
-            [['a.txt', 'attached']],
-          ],
-        ],
-      });
+      const text = expect.stringMatching(/^Thanks\s*$/);
+      const files = [['a.txt', 'attached']];
+      const seen = ['Re: Grüße', text, 'help@acme.example', '<id-1@acme.example>', files];
+      const answer = await post(provider.name, posting, 'inbound', secretOf(provider, secrets));
+      expect(answer).toEqual({ status: 200, seen: [seen] });
     },
   );
 });
@@ -255,8 +236,7 @@ describe.skipIf(!python)("Twilio's library, and Google's rules of telephone numb
   it('inboxes get valid numbers', async () => {
     const drawn = Array.from({ length: 2_000 }, () => `+${newPhoneLocalPart()}`);
     const ofAreas = AREA_CODES.map((area) => `+1${area}5550123`);
-    expect(await run('invalid_numbers', {}, [...drawn, ...ofAreas, '+11115550123'])).toEqual([
-      '+11115550123',
-    ]);
+    const invalid = '+11115550123';
+    expect(await run('invalid_numbers', {}, [...drawn, ...ofAreas, invalid])).toEqual([invalid]);
   });
 });

@@ -52,7 +52,7 @@ describe.skipIf(!ruby)('Action Mailbox of Rails', () => {
     const inbox = await app.createInbox();
     const ticket = { subject: 'Ticket', text: 'How?', messageId: '<t7@shop.example>' };
     await app.send({ from: 'help@shop.example', to: inbox.address, ...ticket });
-    const [{ id }] = (await app.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=10`)).body.messages;
+    const [{ id }] = await app.messages(inbox, '?wait=10');
     const attachments = [{ filename: 'größe.txt', contentType: 'text/plain', content: 'Z3LDvG4=' }];
     await app.api('POST', `/v1/inboxes/${inbox.id}/messages/${id}/reply`, {
       body: { text: 'Grüße 👋', to: name, attachments },

@@ -2,14 +2,8 @@ import * as v1 from '@aws-sdk/client-ses';
 import * as v2 from '@aws-sdk/client-sesv2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeOnSqlite, useServers } from '../support/nodes.ts';
-import { TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { TEST_KEY } from '../support/start-app.ts';
 import { awsOptions, newInbox } from './sdks.ts';
-
-let app: TestApp;
-let ses: v1.SESClient;
-let sesv2: v2.SESv2Client;
-
-const options = (accessKeyId: string, region?: string) => awsOptions(app.url, accessKeyId, region);
 
 const SOURCE = 'Shop <shop@acme.example>';
 const simple = (subject = 'Hello') => ({
@@ -24,11 +18,12 @@ const error = async (promise: Promise<unknown>) =>
 
 // What it stores is proved on both engines by interface.test.ts.
 describeOnSqlite('Amazon SES', (engine) => {
-  const servers = useServers(engine);
+  const app = useServers(engine).first();
+  let ses: v1.SESClient;
+  let sesv2: v2.SESv2Client;
   beforeAll(() => {
-    app = servers.first();
-    ses = new v1.SESClient(options(TEST_KEY));
-    sesv2 = new v2.SESv2Client(options(TEST_KEY));
+    ses = new v1.SESClient(awsOptions(app.url, TEST_KEY));
+    sesv2 = new v2.SESv2Client(awsOptions(app.url, TEST_KEY));
   });
   afterAll(() => {
     ses.destroy();
@@ -38,13 +33,10 @@ describeOnSqlite('Amazon SES', (engine) => {
   describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
     it('sends a raw mail to the destinations, or to those of its header, as SES rewrites it', async () => {
       const [to, bcc] = [await newInbox(app), await newInbox(app)];
-      const mail = (recipient: string, hidden: string) =>
-        Buffer.from(
-          `From: Shop <shop@acme.example>\nTo: "a, b" <${recipient}>\nBcc: ${hidden}\nSubject: Raw\nMessage-ID: <own@x>\nX-SES-CONFIGURATION-SET: set\nX-Kept:\n folded\n\nBody\n.\nend\n`,
-        );
-      const { MessageId } = await ses.send(
-        new v1.SendRawEmailCommand({ RawMessage: { Data: mail(to.address, bcc.address) } }),
+      const Data = Buffer.from(
+        `From: Shop <shop@acme.example>\nTo: "a, b" <${to.address}>\nBcc: ${bcc.address}\nSubject: Raw\nMessage-ID: <own@x>\nX-SES-CONFIGURATION-SET: set\nX-Kept:\n folded\n\nBody\n.\nend\n`,
       );
+      const { MessageId } = await ses.send(new v1.SendRawEmailCommand({ RawMessage: { Data } }));
       const raw = await to.raw();
       expect(raw).toContain(`Message-ID: <${MessageId}@email.amazonses.com>\r\n`);
       expect(raw).toContain('X-Kept:\r\n folded\r\n');
@@ -52,12 +44,8 @@ describeOnSqlite('Amazon SES', (engine) => {
       expect(raw).not.toMatch(/^(?:Bcc|X-SES|.*own@x)/im);
       await bcc.only();
       const other = await newInbox(app);
-      await ses.send(
-        new v1.SendRawEmailCommand({
-          ...{ Destinations: [other.address], Source: 'bounces@acme.example' },
-          RawMessage: { Data: mail(to.address, bcc.address) },
-        }),
-      );
+      const how = { Destinations: [other.address], Source: 'bounces@acme.example' };
+      await ses.send(new v1.SendRawEmailCommand({ ...how, RawMessage: { Data } }));
       expect((await other.only()).envelope.mailFrom).toBe('bounces@acme.example');
       expect(await to.messages()).toHaveLength(1);
     });
@@ -71,23 +59,17 @@ describeOnSqlite('Amazon SES', (engine) => {
         HtmlPart: '<p>{{name}}</p>',
       };
       await ses.send(new v1.CreateTemplateCommand({ Template }));
-      expect(await error(ses.send(new v1.CreateTemplateCommand({ Template })))).toMatch(
-        /^400 AlreadyExistsException: /,
-      );
-      expect(await ses.send(new v1.GetTemplateCommand({ TemplateName: 'v1-greeting' }))).toMatchObject({
-        Template,
-      });
+      const again = ses.send(new v1.CreateTemplateCommand({ Template }));
+      expect(await error(again)).toMatch(/^400 AlreadyExistsException: /);
+      const got = await ses.send(new v1.GetTemplateCommand({ TemplateName: 'v1-greeting' }));
+      expect(got).toMatchObject({ Template });
       const listed = await ses.send(new v1.ListTemplatesCommand({}));
-      expect(listed.TemplatesMetadata).toMatchObject([
-        { Name: 'v1-greeting', CreatedTimestamp: expect.any(Date) },
-      ]);
-      const templated = (TemplateData: string) =>
-        ses.send(
-          new v1.SendTemplatedEmailCommand({
-            ...{ Source: SOURCE, Destination: { ToAddresses: [one.address] }, Template: 'v1-greeting' },
-            TemplateData,
-          }),
-        );
+      const metadata = { Name: 'v1-greeting', CreatedTimestamp: expect.any(Date) };
+      expect(listed.TemplatesMetadata).toMatchObject([metadata]);
+      const templated = (TemplateData: string) => {
+        const mail = { Source: SOURCE, Destination: { ToAddresses: [one.address] }, Template: 'v1-greeting' };
+        return ses.send(new v1.SendTemplatedEmailCommand({ ...mail, TemplateData }));
+      };
       await templated('{"name":"Ada <3","vip":true}');
       expect(await one.only()).toMatchObject({ subject: 'Hi Ada <3', text: 'Dear Ada <3, our best' });
       expect(await error(templated('{}'))).toMatch(/^400 MissingRenderingAttributeException: .*'name'/);
@@ -109,12 +91,10 @@ describeOnSqlite('Amazon SES', (engine) => {
       ]);
       const subjects = (await two.messages()).map(({ subject }) => subject);
       expect(subjects.toSorted()).toEqual(['Hi Bob', 'Hi friend']);
-      await ses.send(
-        new v1.UpdateTemplateCommand({ Template: { ...Template, SubjectPart: 'Bye {{name}}' } }),
-      );
-      const rendered = await ses.send(
-        new v1.TestRenderTemplateCommand({ TemplateName: 'v1-greeting', TemplateData: '{"name":"Eve"}' }),
-      );
+      const changed = { ...Template, SubjectPart: 'Bye {{name}}' };
+      await ses.send(new v1.UpdateTemplateCommand({ Template: changed }));
+      const call = { TemplateName: 'v1-greeting', TemplateData: '{"name":"Eve"}' };
+      const rendered = await ses.send(new v1.TestRenderTemplateCommand(call));
       expect(rendered.RenderedTemplate).toContain('Subject: Bye Eve');
       await ses.send(new v1.DeleteTemplateCommand({ TemplateName: 'v1-greeting' }));
       expect(await error(templated('{}'))).toMatch(/^400 TemplateDoesNotExistException: /);
@@ -122,19 +102,15 @@ describeOnSqlite('Amazon SES', (engine) => {
 
     it('answers questions about identities and quotas as a verified account', async () => {
       const Identities = ['acme.example', 'a&b@acme.example'];
-      const { VerificationAttributes } = await ses.send(
-        new v1.GetIdentityVerificationAttributesCommand({ Identities }),
-      );
-      expect(VerificationAttributes).toEqual({
-        'acme.example': { VerificationStatus: 'Success' },
-        'a&b@acme.example': { VerificationStatus: 'Success' },
-      });
+      const command = new v1.GetIdentityVerificationAttributesCommand({ Identities });
+      const { VerificationAttributes } = await ses.send(command);
+      const verified = { VerificationStatus: 'Success' };
+      expect(VerificationAttributes).toEqual({ 'acme.example': verified, 'a&b@acme.example': verified });
       expect(await ses.send(new v1.GetSendQuotaCommand({}))).toMatchObject({ MaxSendRate: 14 });
       expect(await ses.send(new v1.GetAccountSendingEnabledCommand({}))).toMatchObject({ Enabled: true });
       await ses.send(new v1.VerifyEmailIdentityCommand({ EmailAddress: 'a@acme.example' }));
-      expect(await error(ses.send(new v1.ListReceiptFiltersCommand({})))).toMatch(
-        /^400 InvalidAction: .*ListReceiptFilters/,
-      );
+      const unknown = ses.send(new v1.ListReceiptFiltersCommand({}));
+      expect(await error(unknown)).toMatch(/^400 InvalidAction: .*ListReceiptFilters/);
     });
 
     it('answers bad mail with the errors of SES', async () => {
@@ -145,9 +121,8 @@ describeOnSqlite('Amazon SES', (engine) => {
       for (const to of [[], ['ada'], ['a@b\r\nBcc: c@d'], Array(51).fill(address)])
         expect(await send(SOURCE, to), String(to)).toMatch(/^400 InvalidParameterValue: /);
       expect(await send('Shop', [address])).toMatch(/^400 InvalidParameterValue: /);
-      expect(
-        await error(ses.send(new v1.SendRawEmailCommand({ RawMessage: { Data: Buffer.from('x') } }))),
-      ).toMatch(/^400 InvalidParameterValue: Missing required header 'From'\.$/);
+      const raw = ses.send(new v1.SendRawEmailCommand({ RawMessage: { Data: Buffer.from('x') } }));
+      expect(await error(raw)).toMatch(/^400 InvalidParameterValue: Missing required header 'From'\.$/);
     });
   });
 
@@ -175,7 +150,7 @@ describeOnSqlite('Amazon SES', (engine) => {
 
     it('puts the region of the client into Message-ID, as SES does', async () => {
       const inbox = await newInbox(app);
-      const client = new v2.SESv2Client(options(TEST_KEY, 'eu-central-1'));
+      const client = new v2.SESv2Client(awsOptions(app.url, TEST_KEY, 'eu-central-1'));
       const { MessageId } = await send({ ...toOnly(inbox.address), Content: { Simple: simple() } }, client);
       expect((await inbox.only()).rfcMessageId).toBe(`<${MessageId}@eu-central-1.amazonses.com>`);
       client.destroy();
@@ -186,9 +161,8 @@ describeOnSqlite('Amazon SES', (engine) => {
       const TemplateContent = { Subject: 'Hi {{name}}', Text: 'Dear {{name}}' };
       const named = { TemplateName: 'v2-greeting', TemplateContent };
       await sesv2.send(new v2.CreateEmailTemplateCommand(named));
-      expect(await error(sesv2.send(new v2.CreateEmailTemplateCommand(named)))).toMatch(
-        /^400 AlreadyExistsException: /,
-      );
+      const again = sesv2.send(new v2.CreateEmailTemplateCommand(named));
+      expect(await error(again)).toMatch(/^400 AlreadyExistsException: /);
       const got = await sesv2.send(new v2.GetEmailTemplateCommand({ TemplateName: 'v2-greeting' }));
       expect(got).toMatchObject(named);
       const template = (Template: v2.Template) => send({ ...toOnly(inbox.address), Content: { Template } });
@@ -211,23 +185,19 @@ describeOnSqlite('Amazon SES', (engine) => {
       const subjects = (await inbox.messages()).map(({ subject }) => subject);
       expect(subjects.toSorted()).toEqual(['Hi Ada', 'Hi Bob', 'Hi Eve']);
       const listed = await sesv2.send(new v2.ListEmailTemplatesCommand({}));
-      expect(listed.TemplatesMetadata).toContainEqual({
-        ...{ TemplateName: 'v2-greeting', CreatedTimestamp: expect.any(Date) },
-      });
+      const metadata = { TemplateName: 'v2-greeting', CreatedTimestamp: expect.any(Date) };
+      expect(listed.TemplatesMetadata).toContainEqual(metadata);
       await sesv2.send(new v2.DeleteEmailTemplateCommand({ TemplateName: 'v2-greeting' }));
       expect(await error(template({ TemplateName: 'v2-greeting' }))).toMatch(/^404 NotFoundException: /);
     });
 
     it('answers questions about identities and the account, and errors in the shape of version 2', async () => {
       expect(await sesv2.send(new v2.GetAccountCommand({}))).toMatchObject({ SendingEnabled: true });
-      expect(
-        await sesv2.send(new v2.GetEmailIdentityCommand({ EmailIdentity: 'acme.example' })),
-      ).toMatchObject({ IdentityType: 'DOMAIN', VerifiedForSendingStatus: true });
-      const Content = { Simple: simple() };
-      expect(await error(send({ ...toOnly('nobody@unknown.example'), Content }))).toMatch(
-        /^400 MessageRejected: /,
-      );
-      expect(await error(send({ ...toOnly('ada'), Content }))).toMatch(/^400 BadRequestException: /);
+      const identity = await sesv2.send(new v2.GetEmailIdentityCommand({ EmailIdentity: 'acme.example' }));
+      expect(identity).toMatchObject({ IdentityType: 'DOMAIN', VerifiedForSendingStatus: true });
+      const sent = (to: string) => error(send({ ...toOnly(to), Content: { Simple: simple() } }));
+      expect(await sent('nobody@unknown.example')).toMatch(/^400 MessageRejected: /);
+      expect(await sent('ada')).toMatch(/^400 BadRequestException: /);
     });
   });
 

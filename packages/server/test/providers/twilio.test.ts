@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Body } from '../support/api-client.ts';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
-import { type HttpReceiver, startHttp } from '../webhooks/receivers.ts';
+import { useReceiver } from '../webhooks/receivers.ts';
 
 const ACCOUNT = `AC${'0a'.repeat(16)}`;
 const FROM = '+15005550006';
@@ -36,40 +36,31 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
     ...{ MAYFLY_SIGNUP_PLAN: 'developer', MAYFLY_DOMAINS: 'mayfly.test,second.test' },
     MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
   });
-  let app: TestApp;
+  const app = servers.first();
+  const receiver = useReceiver();
   let foreign: string;
   let inbox: Body;
-  let receiver: HttpReceiver;
   beforeAll(async () => {
-    app = servers.first();
     foreign = await app.newAccount();
-    receiver = await startHttp((response) => response.writeHead(200).end());
   });
-  afterAll(() => receiver.close());
   beforeEach(async () => {
     inbox = await app.createInbox({ sms: true });
-    receiver.requests.length = 0;
   });
 
   const at = (path: string, { id } = inbox) => `/v1/inboxes/${id}${path}`;
-  const listed = async (of = inbox): Promise<Body[]> =>
-    (await app.api('GET', at('/messages', of))).body.messages;
-  const newest = async (of = inbox): Promise<Body> => {
-    const { body } = await app.api('GET', at('/messages?wait=10', of));
-    return (await app.api('GET', at(`/messages/${body.messages[0].id}`, of))).body;
+  const newest = async ({ id } = inbox): Promise<Body> => {
+    const [message] = await app.messages({ id }, '?wait=10');
+    return (await app.api('GET', `/v1/inboxes/${id}/messages/${message.id}`)).body;
   };
-  const until = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { timeout: 20_000, interval: 50 });
 
   describe('an inbox with a telephone number', () => {
     it('is made by {"sms": true}, and shows a number that nobody has', async () => {
-      const { phoneNumber, address, id, token } = inbox;
+      const { phoneNumber, address, token } = inbox;
       expect(phoneNumber).toMatch(/^\+1[2-9]\d\d555\d{4}$/);
       expect(phoneNumber).not.toMatch(/(?:1212|4334)$/);
       expect(address).toBe(`${phoneNumber.slice(1)}@mayfly.test`);
       for (const as of [TEST_KEY, token])
-        expect((await servers.last().api('GET', `/v1/inboxes/${id}`, { as })).body).toMatchObject({
-          phoneNumber,
-        });
+        expect((await servers.last().api('GET', at(''), { as })).body).toMatchObject({ phoneNumber });
       const { body: list } = await app.api('GET', `/v1/inboxes?address=${address}`);
       expect(list.inboxes).toMatchObject([{ phoneNumber }]);
     });
@@ -94,12 +85,10 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
       ['domain', 'mayfly.test'],
       ['catchAll', true],
     ])('takes no "%s" beside "sms"', async (field, value) => {
-      const { status, body } = await app.api('POST', '/v1/inboxes', {
-        body: { sms: true, [field]: value },
-      });
-      expect([status, body.code]).toEqual([400, 'invalid_request']);
-      expect(body.errors).toMatchObject([{ path: `/${field}` }]);
-      expect(body.detail).toContain(`"${field}" cannot be given together with "sms"`);
+      const refused = await app.api('POST', '/v1/inboxes', { body: { sms: true, [field]: value } });
+      const detail = expect.stringContaining(`"${field}" cannot be given together with "sms"`);
+      const body = { code: 'invalid_request', errors: [{ path: `/${field}` }], detail };
+      expect(refused).toMatchObject({ status: 400, body });
     });
 
     it('has one number for requests that are repeated', async () => {
@@ -120,11 +109,8 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
       expect(sent.headers.get('content-type')).toMatch(/^application\/json/);
       const { sid } = sent.body;
       expect(sent.body).toEqual({
-        ...{
-          sid: expect.stringMatching(/^SM[0-9a-f]{32}$/),
-          account_sid: ACCOUNT,
-          api_version: '2010-04-01',
-        },
+        sid: expect.stringMatching(/^SM[0-9a-f]{32}$/),
+        ...{ account_sid: ACCOUNT, api_version: '2010-04-01' },
         ...{ from: FROM, to: inbox.phoneNumber, body: Body, status: 'queued', direction: 'outbound-api' },
         ...{ num_segments: '1', num_media: '0', messaging_service_sid: null, price: null, price_unit: 'USD' },
         ...{ error_code: null, error_message: null, date_sent: null },
@@ -145,9 +131,8 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
       expect(JSON.stringify(timeline.events)).toContain('Sent through the interface of Twilio');
       const { body: lint } = await app.api('GET', at(`/messages/${message.id}/lint`));
       expect(lint.findings).toEqual([]);
-      const found = await app.api('POST', at('/wait'), {
-        body: { timeoutSeconds: 5, match: { text: 'your code', from: FROM.slice(1) } },
-      });
+      const match = { text: 'your code', from: FROM.slice(1) };
+      const found = await app.api('POST', at('/wait'), { body: { timeoutSeconds: 5, match } });
       expect(found.body.messages).toMatchObject([{ id: message.id }]);
       const { body: hits } = await app.api('GET', at('/messages?q=482913'));
       expect(JSON.stringify(hits)).toContain(message.id);
@@ -198,18 +183,16 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
       }
       const fields = { To: inbox.phoneNumber, From: undefined, MessagingServiceSid: SERVICE };
       const sent = await send(app, { ...fields, StatusCallback: 'https://shop.example/status' });
-      expect(sent.body).toMatchObject({
-        ...{ status: 'accepted', from: null, messaging_service_sid: SERVICE },
-      });
+      const accepted = { status: 'accepted', from: null, messaging_service_sid: SERVICE };
+      expect(sent.body).toMatchObject(accepted);
       expect((await newest()).from.name).toMatch(/^\+1\d{10}$/);
     });
 
     it('shows a message that was sent to its sender alone', async () => {
       const { body: sent } = await send(app, { To: inbox.phoneNumber });
       const shown = await ask(servers.last(), 'GET', `/Messages/${sent.sid}.json`);
-      expect(shown).toMatchObject({
-        ...{ status: 200, body: { sid: sent.sid, status: 'delivered', to: inbox.phoneNumber } },
-      });
+      const delivered = { sid: sent.sid, status: 'delivered', to: inbox.phoneNumber };
+      expect(shown).toMatchObject({ status: 200, body: delivered });
       expect(shown.body.date_sent).toBe(sent.date_created);
       for (const key of [foreign, inbox.token]) {
         const hidden = await ask(app, 'GET', `/Messages/${sent.sid}.json`, {}, key);
@@ -220,14 +203,10 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
 
   describe("errors in Twilio's shape", () => {
     it('is 401 and 20003 for a wrong key', async () => {
+      const more_info = 'https://www.twilio.com/docs/errors/20003';
+      const body = { code: 20003, status: 401, message: expect.any(String), more_info };
       for (const key of ['', 'mfk_wrong', 'dev'])
-        expect(await send(app, { To: inbox.phoneNumber }, key)).toMatchObject({
-          status: 401,
-          body: {
-            ...{ code: 20003, status: 401, message: expect.any(String) },
-            more_info: 'https://www.twilio.com/docs/errors/20003',
-          },
-        });
+        expect(await send(app, { To: inbox.phoneNumber }, key)).toMatchObject({ status: 401, body });
     });
 
     const SCHEDULED = { MessagingServiceSid: SERVICE, ScheduleType: 'fixed' };
@@ -265,7 +244,7 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
         expect(answer).toMatchObject({ status: 400, body: { code, status: 400 } });
         expect(answer.body.message).toContain(message);
         expect(answer.body.message.length).toBeLessThan(500);
-        expect(await listed()).toEqual([]);
+        expect(await app.messages(inbox)).toEqual([]);
       });
 
     it('is 21608 for a number that no inbox has, the same for one of another account, and a wait explains it', async () => {
@@ -277,8 +256,7 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
       expect(two.body.message).toContain('No inbox of this account');
       expect(two.body.message).toContain('"sms": true');
       expect(JSON.stringify(one.body).replaceAll(known, none)).toBe(JSON.stringify(two.body));
-      const { body: list } = await app.api('GET', `/v1/inboxes/${theirs.body.id}/messages`, { as: foreign });
-      expect(list.messages).toEqual([]);
+      expect(await app.messages(theirs.body, '', foreign)).toEqual([]);
       const { body: waited } = await app.api('POST', at('/wait'), { body: { timeoutSeconds: 0 } });
       expect(JSON.stringify(waited.explanation)).toContain(none.slice(1));
     });
@@ -298,7 +276,7 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
         [503, 20503, 'Down'],
         [201, undefined, 'queued'],
       ]);
-      expect(await listed()).toHaveLength(1);
+      expect(await app.messages(inbox)).toHaveLength(1);
     });
 
     it('is 20404 for what Mayfly does not have', async () => {
@@ -324,7 +302,7 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
     it('messages are held until their time or an advance', async () => {
       const { status, body } = await send(app, later(60));
       expect([status, body.status]).toEqual([201, 'scheduled']);
-      expect([await listed(), await statusOf(body.sid)]).toEqual([[], 'scheduled']);
+      expect([await app.messages(inbox), await statusOf(body.sid)]).toEqual([[], 'scheduled']);
       await app.api('POST', at('/advance'), { body: { minutes: 61 } });
       expect((await newest()).text).toBe('Your code is 482913');
     });
@@ -333,19 +311,16 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
       const { body } = await send(app, later(60));
       expect((await cancel(body.sid, foreign)).status).toBe(404);
       const answers = await Promise.all([cancel(body.sid), cancel(body.sid)]);
-      expect(answers.filter(({ status }) => status === 200)).toMatchObject([
-        { body: { status: 'canceled' } },
-      ]);
-      expect(answers.filter(({ status }) => status !== 200)).toMatchObject([
+      expect(answers.toSorted((one, two) => one.status - two.status)).toMatchObject([
+        { status: 200, body: { status: 'canceled' } },
         { status: 400, body: { code: 30409 } },
       ]);
       expect(await statusOf(body.sid)).toBe('canceled');
-      expect((await app.api('POST', at('/advance'), { body: { minutes: 120 } })).body).toEqual({
-        released: 0,
-      });
+      const advanced = await app.api('POST', at('/advance'), { body: { minutes: 120 } });
+      expect(advanced.body).toEqual({ released: 0 });
       const { body: now } = await send(app, { To: inbox.phoneNumber });
       expect(await cancel(now.sid)).toMatchObject({ status: 400, body: { code: 30409 } });
-      expect(await listed()).toHaveLength(1);
+      expect(await app.messages(inbox)).toHaveLength(1);
     });
 
     it('messages can only be cancelled, not changed', async () => {
@@ -359,27 +334,24 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
   describe('what comes back', () => {
     let verification: Record<string, string>;
     const hook = (path: string) => `http://127.0.0.1:${receiver.port}${path}`;
-    const setUrls = async (
-      body: object = { webhookUrl: hook('/status?app=1'), inboundUrl: hook('/sms') },
-    ) => {
+    const setUrls = async (body: object) => {
       ({ verification } = (await app.api('PUT', '/v1/providers/twilio', { body })).body);
     };
-    beforeEach(() => setUrls());
+    beforeEach(() => setUrls({ webhookUrl: hook('/status?app=1'), inboundUrl: hook('/sms') }));
     const sentBack = async (): Promise<Body[]> => (await app.api('GET', at('/sent'))).body.sent;
 
     /** The next request, whose signature is checked as https://www.twilio.com/docs/usage/security says. */
     async function posted(path: string): Promise<Record<string, string>> {
-      await until(() => expect(receiver.requests).toHaveLength(1));
+      await expect.poll(() => receiver.requests).toHaveLength(1);
       const [request] = receiver.requests;
       expect(request?.path).toBe(path);
       expect(request?.headers['content-type']).toMatch(/^application\/x-www-form-urlencoded/);
       const form = Object.fromEntries(new URLSearchParams(request?.body.toString()));
-      const names = Object.keys(form).sort();
-      const text = hook(path) + names.map((name) => `${name}${form[name]}`).join('');
-      const hmac = createHmac('sha1', verification.authToken ?? '')
-        .update(text, 'utf8')
-        .digest('base64');
-      expect(request?.headers['x-twilio-signature']).toBe(hmac);
+      const fields = Object.entries(form).toSorted(([one], [two]) => (one < two ? -1 : 1));
+      const hmac = createHmac('sha1', verification.authToken ?? '').update(
+        hook(path) + fields.flat().join(''),
+      );
+      expect(request?.headers['x-twilio-signature']).toBe(hmac.digest('base64'));
       return form;
     }
 
@@ -402,21 +374,16 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
       async (outcome) => {
         await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome }] } });
         await send(app, { To: inbox.phoneNumber });
-        await until(async () =>
-          expect(await sentBack()).toMatchObject([
-            { state: 'cancelled', error: `Twilio has no event for the outcome ${outcome}.` },
-          ]),
-        );
+        const error = `Twilio has no event for the outcome ${outcome}.`;
+        await expect.poll(sentBack).toMatchObject([{ state: 'cancelled', error }]);
         expect(receiver.requests).toEqual([]);
       },
     );
 
-    const reply = (body: object, of = inbox) =>
-      app
-        .api('GET', at('/messages', of))
-        .then(({ body: { messages } }) =>
-          app.api('POST', at(`/messages/${messages[0].id}/reply`, of), { body }),
-        );
+    const reply = async (body: object, of = inbox) => {
+      const [message] = await app.messages(of);
+      return app.api('POST', at(`/messages/${message.id}/reply`, of), { body });
+    };
 
     it('is a signed inbound message for a reply', async () => {
       await send(app, { To: inbox.phoneNumber });
@@ -445,14 +412,8 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
       await setUrls({});
       await send(app, { To: inbox.phoneNumber });
       await reply({ text: 'Hi' });
-      await until(async () =>
-        expect(await sentBack()).toMatchObject([
-          {
-            state: 'failed',
-            error: 'There is no "inboundUrl" for Twilio. Set it with PUT /v1/providers/twilio.',
-          },
-        ]),
-      );
+      const error = 'There is no "inboundUrl" for Twilio. Set it with PUT /v1/providers/twilio.';
+      await expect.poll(sentBack).toMatchObject([{ state: 'failed', error }]);
     });
   });
 
@@ -460,9 +421,8 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
     await send(app, { To: inbox.phoneNumber });
     const { text } = await newest();
     const { bytes: archive } = await app.api('GET', at('/export'));
-    const imported = await app.api('POST', '/v1/inboxes/import', {
-      ...{ body: archive, headers: { 'content-type': 'application/zip' } },
-    });
+    const upload = { body: archive, headers: { 'content-type': 'application/zip' } };
+    const imported = await app.api('POST', '/v1/inboxes/import', upload);
     expect(imported.body).toMatchObject({ phoneNumber: null, recordedMessages: 1 });
     expect(await newest(imported.body)).toMatchObject({ text, envelope: { via: 'twilio' } });
   });

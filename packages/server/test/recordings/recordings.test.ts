@@ -1,56 +1,47 @@
 import { readdirSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
 import type { Answer, Body } from '../support/api-client.ts';
 import { useFolder } from '../support/folder.ts';
 import { RECORDING, zipOf } from '../support/recording-archive.ts';
 import { playSmtp } from '../support/smtp-script.ts';
-import { appOfTest, ON_POSTGRES, startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { appOfTest, ON_POSTGRES, TEST_KEY, useApp } from '../support/start-app.ts';
 
-let app: TestApp;
+const app = useApp({ MAYFLY_SIGNUP_PLAN: 'free' });
 /** For uploads of this file alone: others may be killed in the middle of theirs. */
 const uploads = useFolder();
-
-beforeAll(async () => {
-  app = await startApp({ MAYFLY_SIGNUP_PLAN: 'free' });
+beforeAll(() => {
   vi.stubEnv('TMPDIR', uploads());
-});
-afterAll(async () => {
-  vi.unstubAllEnvs();
-  await app.stop();
+  return () => void vi.unstubAllEnvs();
 });
 
 async function filesOf(archive: Uint8Array): Promise<Map<string, Buffer>> {
   const files = new Map<string, Buffer>();
   const zip = await fromBufferPromise(Buffer.from(archive), { lazyEntries: true });
-  for await (const entry of zip.eachEntry()) {
+  for await (const entry of zip.eachEntry())
     files.set(entry.fileName, await buffer(await zip.openReadStreamPromise(entry)));
-  }
   return files;
 }
 
-const importZip = (
-  archive: Uint8Array,
-  query = '',
-  type = 'application/zip',
-  { api }: TestApp = app,
-): Promise<Answer> =>
-  api('POST', `/v1/inboxes/import${query}`, { body: archive, headers: { 'content-type': type } });
+const importZip = (body: Uint8Array, query = '', type = 'application/zip', from = app): Promise<Answer> =>
+  from.api('POST', `/v1/inboxes/import${query}`, { body, headers: { 'content-type': type } });
 
-const exported = async (id: string, { api }: TestApp = app): Promise<Uint8Array> => {
-  const { headers, bytes } = await api('GET', `/v1/inboxes/${id}/export`);
+const exported = async (id: string, from = app): Promise<Uint8Array> => {
+  const { headers, bytes } = await from.api('GET', `/v1/inboxes/${id}/export`);
   expect(headers.get('content-type')).toBe('application/zip');
   return bytes;
 };
 
+const inboxOf = async (id: string): Promise<Body> => (await app.api('GET', `/v1/inboxes/${id}`)).body;
+
 /** The messages of an inbox, oldest first, with their raw sources. */
 async function messagesOf(id: string): Promise<{ message: Body; raw: Buffer }[]> {
-  const { messages } = (await app.api('GET', `/v1/inboxes/${id}/messages?limit=200`)).body;
+  const messages = await app.messages({ id }, '?limit=200');
   return Promise.all(
-    messages.reverse().map(async (summary: Body) => {
+    messages.reverse().map(async (summary) => {
       const path = `/v1/inboxes/${id}/messages/${summary.id}`;
       const [message, raw] = await Promise.all([app.api('GET', path), app.api('GET', `${path}/raw`)]);
       return { message: message.body, raw: Buffer.from(raw.bytes) };
@@ -72,19 +63,16 @@ async function sendRaw(to: string[], data: Buffer): Promise<void> {
 function packedAgain(files: Record<string, string>): Promise<Buffer> {
   const zip = new ZipFile();
   zip.addEmptyDirectory('signup/messages/');
-  for (const [name, content] of Object.entries(files)) {
+  for (const [name, content] of Object.entries(files))
     zip.addReadStream(Readable.from([Buffer.from(content)]), name, { forceZip64Format: true });
-  }
   zip.end({ comment: 'packed again', forceZip64Format: true });
   return buffer(zip.outputStream);
 }
 
 const MIDNIGHT = '2026-01-01T00:00:00.000Z';
 const client = { helo: 'x', remoteAddress: '192.0.2.1', tls: true };
-const recorded = (file: string, receivedAt = MIDNIGHT) => ({
-  ...{ file, receivedAt, size: 1 },
-  envelope: { mailFrom: 'a@x.example', rcptTo: ['old@mayfly.test'], ...client },
-});
+const envelope = { mailFrom: 'a@x.example', rcptTo: ['old@mayfly.test'], ...client };
+const recorded = (file: string, receivedAt = MIDNIGHT) => ({ file, receivedAt, size: 1, envelope });
 /** Messages one minute after the other, with these sources. */
 const recordingOfMails = (mails: string[], labels = {}, stepMs = 0) => {
   const at = (n: number) => new Date(Date.parse(MIDNIGHT) + n * stepMs).toISOString();
@@ -114,8 +102,8 @@ describe('a recorded inbox', () => {
     expect([...(await filesOf(archive)).keys()]).toEqual(names);
     const answer = await importZip(archive);
 
-    expect(answer.status).toBe(201);
-    expect(answer.body).toMatchObject({ recordedMessages: 3, messageCount: 3, replayEndsAt: null });
+    const counts = { recordedMessages: 3, messageCount: 3, replayEndsAt: null };
+    expect(answer).toMatchObject({ status: 201, body: counts });
     expect(answer.body.labels).toEqual({ run: '4711' });
     expect(answer.headers.get('location')).toBe(`/v1/inboxes/${answer.body.id}`);
     expect(answer.body.address).not.toBe(inbox.address);
@@ -123,17 +111,8 @@ describe('a recorded inbox', () => {
     expect(after.map(({ raw }) => raw)).toEqual(before.map(({ raw }) => raw));
     expect(after[0]?.message.envelope.rcptTo).toHaveLength(2);
     const contentOf = ({ message }: { message: Body }) => {
-      const {
-        id,
-        inboxId,
-        rcptTo,
-        receivedAt,
-        rawUrl,
-        attachments: files,
-        authentication,
-        ...rest
-      } = message;
-      return { ...rest, files: files.map(({ url, ...one }: Body) => one) };
+      const { id, inboxId, rcptTo, receivedAt, rawUrl, attachments, authentication, ...rest } = message;
+      return { ...rest, files: attachments.map(({ url, ...one }: Body) => one) };
     };
     expect(after.map(contentOf)).toEqual(before.map(contentOf));
     // A recording is the same on the other engine, and comes back from there.
@@ -194,8 +173,8 @@ describe('a recorded inbox', () => {
     );
     expect((await app.api('GET', '/v1/inboxes?label.long=y')).body.inboxes).toEqual([]);
     // No inbox was created, so the address is free for every account.
-    const { body: other } = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
-    const create = { as: other.key.key ?? other.key, body: { localPart: 'too-long' } };
+    const other = await app.newAccount();
+    const create = { as: other, body: { localPart: 'too-long' } };
     expect((await app.api('POST', '/v1/inboxes', create)).status).toBe(201);
     for (const query of ['?speed=1&ttlMinutes=6', '?speed=6&ttlMinutes=1']) {
       const { status, body } = await importZip(archive, query);
@@ -217,8 +196,7 @@ describe('a recorded inbox', () => {
   it('says that its replay was cut when a message cannot be stored', async () => {
     const archive = await recordingOfMails([mailOf('good'), '', mailOf('never stored')]);
     const { body } = await importZip(archive, '?speed=1');
-    const inbox = async () => (await app.api('GET', `/v1/inboxes/${body.id}`)).body;
-    await expect.poll(inbox).toMatchObject({ replay: 'cut', messageCount: 1 });
+    await expect.poll(() => inboxOf(body.id)).toMatchObject({ replay: 'cut', messageCount: 1 });
   });
 
   it('is replayed in the recorded rhythm with ?speed=', async () => {
@@ -234,9 +212,7 @@ describe('a recorded inbox', () => {
     expect(messages.map(({ message }) => message.subject)).toEqual(['first', 'second', 'third']);
     // 1.8 s apart, less what the first was late; a busy machine can only be later.
     expect(third - first).toBeGreaterThanOrEqual(100);
-    await expect
-      .poll(async () => (await app.api('GET', `/v1/inboxes/${answer.body.id}`)).body.replay)
-      .toBe('none');
+    await expect.poll(() => inboxOf(answer.body.id)).toMatchObject({ replay: 'none' });
   });
 });
 
@@ -282,9 +258,8 @@ describe('what is not a recording', () => {
     ],
   ];
   it.each(cases)('is rejected with what is wrong: %s', async (_title, make, detail) => {
-    expect(await importZip(await make())).toMatchObject({
-      ...{ status: 422, body: { code: 'malformed_recording', detail: expect.stringMatching(detail) } },
-    });
+    const body = { code: 'malformed_recording', detail: expect.stringMatching(detail) };
+    expect(await importZip(await make())).toMatchObject({ status: 422, body });
   });
 
   it('creates no inbox when a message is damaged', async () => {
@@ -310,10 +285,10 @@ describe('what is not a recording', () => {
 
   it('is rejected when the form ends within its file, and says so', async () => {
     const part = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.zip"\r\n\r\nPK';
+    const body = { code: 'malformed_recording', detail: expect.stringMatching(/ends within its file/) };
     for (const rest of ['', '\r\n']) {
       const answer = await importZip(Buffer.from(part + rest), '', 'multipart/form-data; boundary=b');
-      expect(answer.body.code).toBe('malformed_recording');
-      expect(answer.body.detail).toMatch(/ends within its file/);
+      expect(answer.body).toMatchObject(body);
     }
   });
 

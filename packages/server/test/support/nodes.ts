@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe } from 'vitest';
+import { describe } from 'vitest';
 import type { Overrides } from '../../src/app.ts';
 import { createDatabaseWithTables } from '../store/postgres/open-postgres.ts';
 import { hasPostgres } from './postgres.ts';
 import { sharedPostgres } from './shared-postgres.ts';
 import { startApp, type TestApp } from './start-app.ts';
+import { startedOnce } from './started.ts';
 
 /** A database engine for the servers of a test. */
 export interface EngineUnderTest {
@@ -49,19 +50,17 @@ export interface Servers {
   last(): TestApp;
 }
 
-/** Starts servers before the cases of a `describe`, and stops them after these. */
+/** Servers for the tests of a `describe`; their fields are there when these run. */
 export function useServers(
   engine: EngineUnderTest,
   settings: Record<string, string> = {},
   overrides: Overrides = {},
 ): Servers {
-  const apps: TestApp[] = [];
-  beforeAll(async () => {
-    const env = { ...(await engine.env()), ...settings };
-    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(env, overrides));
-  });
-  afterAll(async () => {
-    for (const app of apps.splice(0)) await app.stop();
-  });
+  let database: ReturnType<EngineUnderTest['env']> | undefined;
+  const start = async () => {
+    database ??= engine.env();
+    return startApp({ ...(await database), ...settings }, overrides);
+  };
+  const apps = Array.from({ length: engine.nodes }, () => startedOnce(start));
   return { apps, first: () => apps[0] as TestApp, last: () => apps.at(-1) as TestApp };
 }

@@ -33,7 +33,6 @@ export interface ServerProcess {
 export interface ServerOptions {
   /** Default `serve`. */
   command?: 'serve' | 'dev';
-  commandArgs?: string[];
   dataDir: string;
   /** A program with arguments that starts it, such as strace. */
   under?: string[];
@@ -51,9 +50,9 @@ export interface ServerOptions {
 
 /** Spawns the process without waiting until it is ready. */
 export function spawnServer(options: ServerOptions): ChildProcess {
-  const { command = 'serve', commandArgs = [], dataDir, under = [], nodeArgs = [], env = {} } = options;
+  const { command = 'serve', dataDir, under = [], nodeArgs = [], env = {} } = options;
   const { entry = options.fromSources ? SOURCES : MAIN } = options;
-  const [program = '', ...args] = [...under, process.execPath, ...nodeArgs, entry, command, ...commandArgs];
+  const [program = '', ...args] = [...under, process.execPath, ...nodeArgs, entry, command];
   return spawn(program, args, {
     // Not the environment of the test: the server warns of unknown settings.
     env: {

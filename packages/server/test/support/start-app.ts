@@ -10,7 +10,7 @@ import { openPostgres } from '../../src/database/postgres/open.ts';
 import { openSqlite } from '../../src/database/sqlite/open.ts';
 import type { Store } from '../../src/store.ts';
 import { newDatabase } from '../store/postgres/open-postgres.ts';
-import { type ApiClient, apiClient } from './api-client.ts';
+import { type ApiClient, apiClient, type Body } from './api-client.ts';
 import { hasPostgres } from './postgres.ts';
 import { sharedParsing } from './shared-parsing.ts';
 import { ofTest, startedOnce } from './started.ts';
@@ -37,7 +37,11 @@ export interface TestApp {
   /** Uses the account's key by default. */
   api: ApiClient;
   /** Creates an inbox with the account's key. */
-  createInbox(body?: object): Promise<{ id: string; address: string; token: string; cursor: string }>;
+  createInbox(
+    body?: object,
+  ): Promise<{ id: string; address: string; token: string; cursor: string; phoneNumber: string | null }>;
+  /** @returns the summaries of an inbox's messages, newest first; by default with the account's key */
+  messages(inbox: { id: string }, query?: string, as?: string): Promise<Body[]>;
   /** Signs up. @returns the key of a new account */
   newAccount(): Promise<string>;
   /** Sends a mail with nodemailer; resolves with the final reply. */
@@ -88,6 +92,8 @@ export async function startApp(
       if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);
       return answer.body;
     },
+    messages: async ({ id }, query = '', as = TEST_KEY) =>
+      (await api('GET', `/v1/inboxes/${id}/messages${query}`, { as })).body.messages,
     newAccount: async () =>
       (await api('POST', '/v1/accounts', { as: null, body: { name: 'other' } })).body.key,
     async send(mail) {

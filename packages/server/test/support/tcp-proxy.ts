@@ -17,80 +17,60 @@ export interface TcpProxy {
 /** Maximum length of `begin`. */
 const KEPT_LETTERS = 4_000;
 
-/** A connection through the proxy. */
-class Connection {
-  /** The first bytes from the client, as Latin-1. */
-  begin = '';
-  readonly #client: Socket;
-  readonly #server: Socket;
-  readonly #delay: () => number;
-  #isFrozen = false;
+type Connection = ReturnType<typeof pipe>;
 
-  constructor(client: Socket, server: Socket, delay: () => number, onClosed: () => void) {
-    this.#client = client;
-    this.#server = server;
-    this.#delay = delay;
-    client.setNoDelay(true);
-    server.setNoDelay(true);
-    this.#pass(client, server);
-    this.#pass(server, client);
-    client.on('data', (piece: Buffer) => {
-      if (this.begin.length < KEPT_LETTERS) this.begin += piece.toString('latin1');
-    });
-    for (const socket of [client, server]) {
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        onClosed();
-        if (this.#isFrozen) return;
-        client.destroy();
-        server.destroy();
-      });
-    }
-  }
-
-  /** Resets both sides (RST), as a machine does that restarted after a crash. */
-  reset(): void {
-    this.#client.resetAndDestroy();
-    this.#server.resetAndDestroy();
-  }
-
-  /** Drops all data in both directions and closes nothing, as a firewall does that lost its state. */
-  freeze(): void {
-    this.#isFrozen = true;
-  }
-
-  /** Closes it, also when it is frozen. */
-  end(): void {
-    this.#client.destroy();
-    this.#server.destroy();
-  }
-
-  #pass(from: Socket, to: Socket): void {
+/** Connects two sockets. @param delay returns the delay of a piece of data, milliseconds */
+function pipe(client: Socket, server: Socket, delay: () => number, onClosed: () => void) {
+  let isFrozen = false;
+  const connection = {
+    /** The first bytes from the client, as Latin-1. */
+    begin: '',
+    /** Resets both sides (RST), as a machine does that restarted after a crash. */
+    reset(): void {
+      client.resetAndDestroy();
+      server.resetAndDestroy();
+    },
+    /** Drops all data in both directions and closes nothing, as a firewall does that lost its state. */
+    freeze(): void {
+      isFrozen = true;
+    },
+    /** Closes it, also when it is frozen. */
+    end(): void {
+      client.destroy();
+      server.destroy();
+    },
+  };
+  const pass = (from: Socket, to: Socket): void => {
     let last = Promise.resolve();
     let waiting = 0;
+    from.setNoDelay(true);
     from.on('data', (piece: Buffer) => {
-      if (this.#isFrozen) return;
-      const ms = this.#delay();
+      if (isFrozen) return;
+      const ms = delay();
       // Data that waits is sent first, so that the order is kept.
-      if (ms === 0 && waiting === 0) {
-        to.write(piece);
-        return;
-      }
+      if (ms === 0 && waiting === 0) return void to.write(piece);
       const due = pause(ms);
       waiting += 1;
       last = last
         .then(() => due)
         .then(() => {
           waiting -= 1;
-          if (!this.#isFrozen) to.write(piece);
+          if (!isFrozen) to.write(piece);
         });
     });
-    from.on('end', () => {
-      void last.then(() => {
-        if (!this.#isFrozen) to.end();
-      });
+    from.on('end', () => void last.then(() => isFrozen || to.end()));
+    from.on('error', () => undefined);
+    from.on('close', () => {
+      onClosed();
+      if (!isFrozen) connection.end();
     });
-  }
+  };
+  pass(client, server);
+  pass(server, client);
+  client.on('data', (piece: Buffer) => {
+    if (connection.begin.length < KEPT_LETTERS) connection.begin += piece.toString('latin1');
+  });
+  return connection;
 }
 
 /**
@@ -111,7 +91,7 @@ export async function startTcpProxy(target: () => number, delay = () => 0): Prom
     },
   };
   const server = createServer((client) => {
-    const connection: Connection = new Connection(
+    const connection: Connection = pipe(
       client,
       connect(target(), '127.0.0.1'),
       () => proxy.delayMs + delay(),

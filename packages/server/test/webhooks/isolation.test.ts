@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { ofTest } from '../support/started.ts';
 import { startHttp, startTcp } from './receivers.ts';
 import { startWebhookApp } from './start-webhooks.ts';
 
@@ -6,7 +7,7 @@ const DEAD = 120;
 const MAILS = 10;
 
 it('a healthy webhook among many that are dead or slow gets every event without waiting for their timeouts', async () => {
-  const app = await startWebhookApp();
+  const app = await ofTest(startWebhookApp());
   const healthy = await startHttp();
   // Accepts and never answers.
   const silent = await startTcp(() => undefined);
@@ -25,7 +26,6 @@ it('a healthy webhook among many that are dead or slow gets every event without 
   expect(healthy.requests).toHaveLength(MAILS);
   await silent.close();
   await healthy.close();
-  await app.stop();
 });
 
 /** Where strangers may sign up, the error does not name the address. */
@@ -38,7 +38,8 @@ it.each([
 ])('a name with a private address is refused by a server with the settings %o', async (env, sentence) => {
   // Stands for a public address; nothing is sent while the name has it.
   let addresses = ['93.184.215.14'];
-  const app = await startWebhookApp({ MAYFLY_WEBHOOK_ALLOW: '', ...env }, { resolve: async () => addresses });
+  const settings = { MAYFLY_WEBHOOK_ALLOW: '', ...env };
+  const app = await ofTest(startWebhookApp(settings, { resolve: async () => addresses }));
   const register = () => app.api('POST', '/v1/webhooks', { body: { url: 'http://hook.test:8080/' } });
   const { body: webhook } = await register();
   addresses = ['10.20.0.5'];
@@ -47,5 +48,4 @@ it.each([
   const log = await app.untilDeliveries(webhook.id, ([one]) => one?.attempts.length === 1);
   expect(log[0]?.attempts).toMatchObject([{ status: null, error: { code: 'address_refused' } }]);
   expect(JSON.stringify(log)).not.toContain('10.20.0.5');
-  await app.stop();
 });

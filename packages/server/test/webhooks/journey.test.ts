@@ -1,41 +1,32 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/ids.ts';
 import type { Body } from '../support/api-client.ts';
 import { useFolder } from '../support/folder.ts';
-import { type HttpReceiver, startHttp } from './receivers.ts';
-import { bodyOf, startWebhookApp, until, verified, type WebhookApp } from './start-webhooks.ts';
+import { startedOnce } from '../support/started.ts';
+import { startHttp, useReceiver } from './receivers.ts';
+import { bodyOf, startWebhookApp, verified } from './start-webhooks.ts';
 
 const HOUR = 60 * 60_000;
 const DAY = 24 * HOUR;
 
 describe('a webhook', () => {
-  let app: WebhookApp;
-  let receiver: HttpReceiver;
+  const app = startedOnce(() => startWebhookApp({ MAYFLY_METRICS: 'on' }));
   /** What the receiver answers. */
   let answer: { status: number; headers?: Record<string, string> };
-  beforeAll(async () => {
-    app = await startWebhookApp({ MAYFLY_METRICS: 'on' });
-    receiver = await startHttp((response) => response.writeHead(answer.status, answer.headers).end('thanks'));
-  });
-  afterAll(async () => {
-    await receiver.close();
-    await app.stop();
-  });
+  const receiver = useReceiver((response) => response.writeHead(answer.status, answer.headers).end('thanks'));
   beforeEach(() => {
     answer = { status: 200 };
-    receiver.requests.length = 0;
     app.logged.length = 0;
   });
   afterEach(async () => {
     const { webhooks } = bodyOf(await app.api('GET', '/v1/webhooks'));
     for (const { id } of webhooks) await app.api('DELETE', `/v1/webhooks/${id}`);
   });
-  const received = (count: number) =>
-    until(
-      () => receiver.requests,
-      (requests) => requests.length >= count,
-    );
+  const received = async (count: number) => {
+    await expect.poll(() => receiver.requests.length).toBeGreaterThanOrEqual(count);
+    return receiver.requests;
+  };
   const attempted = async (id: string, count: number): Promise<Body> =>
     (await app.untilDeliveries(id, ([one]) => one?.attempts.length === count))[0];
   const ended = async (id: string): Promise<Body> =>
@@ -47,20 +38,14 @@ describe('a webhook', () => {
     await app.mail(inbox.address, 'Your code is 482910');
     const [request] = await received(1);
     const event = verified(webhook.secret, request, app.clock.now());
-    const { body: list } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
-    const [summary] = list.messages;
-    expect(event).toMatchObject({
-      type: 'message.received',
-      timestamp: summary.receivedAt,
-      data: { inbox: { id: inbox.id, address: inbox.address, labels: { run: '7' } }, message: summary },
-    });
+    const [summary] = await app.messages(inbox);
+    const data = { inbox: { id: inbox.id, address: inbox.address, labels: { run: '7' } }, message: summary };
+    expect(event).toMatchObject({ type: 'message.received', timestamp: summary.receivedAt, data });
     expect(event).not.toHaveProperty('test');
     expect(event.data.message.url).toBe(`/v1/inboxes/${inbox.id}/messages/${summary.id}`);
-    expect(request?.headers).toMatchObject({
-      'webhook-id': event.id,
-      'content-type': 'application/json',
-      'user-agent': expect.stringMatching(/^Mayfly\//),
-    });
+    const userAgent = expect.stringMatching(/^Mayfly\//);
+    const headers = { 'webhook-id': event.id, 'content-type': 'application/json', 'user-agent': userAgent };
+    expect(request?.headers).toMatchObject(headers);
     const delivery = await ended(webhook.id);
     expect(delivery).toMatchObject({ state: 'delivered', eventId: event.id, messageId: summary.id });
     expect(delivery.attempts).toMatchObject([{ status: 200, error: null, responseStart: 'thanks' }]);
@@ -114,11 +99,8 @@ describe('a webhook', () => {
     const delivery = await ended(webhook.id);
     expect(delivery).toMatchObject({ state: 'failed', reason: 'The endpoint answered 410 Gone.' });
     const path = `/v1/webhooks/${webhook.id}`;
-    const disabled = await until(
-      async () => bodyOf(await app.api('GET', path)),
-      ({ enabled }) => !enabled,
-    );
-    expect(disabled.disabledReason).toBe('The endpoint answered 410 Gone.');
+    const disabled = { enabled: false, disabledReason: 'The endpoint answered 410 Gone.' };
+    await expect.poll(async () => bodyOf(await app.api('GET', path))).toMatchObject(disabled);
     await app.mail(inbox.address);
     answer = { status: 200 };
     await app.clock.advance(1);
@@ -153,12 +135,8 @@ describe('a webhook', () => {
     const queued = bodyOf(await app.api('POST', `/v1/webhooks/${webhook.id}/test`), 202);
     const [request] = await received(1);
     const event = verified(webhook.secret, request, app.clock.now());
-    expect(event).toMatchObject({
-      id: queued.eventId,
-      type: 'message.received',
-      test: true,
-      data: { inbox: { id: 'inb_test' }, message: { id: 'msg_test', subject: 'Mayfly test event' } },
-    });
+    const data = { inbox: { id: 'inb_test' }, message: { id: 'msg_test', subject: 'Mayfly test event' } };
+    expect(event).toMatchObject({ id: queued.eventId, type: 'message.received', test: true, data });
     expect(await ended(webhook.id)).toMatchObject({ id: queued.id, state: 'delivered', messageId: null });
   });
 
@@ -172,9 +150,8 @@ describe('a webhook', () => {
       return receiver.requests.at(-1);
     };
     const during = await test();
-    expect(verified(webhook.secret, during, app.clock.now())).toEqual(
-      verified(secret, during, app.clock.now()),
-    );
+    const event = verified(webhook.secret, during, app.clock.now());
+    expect(event).toEqual(verified(secret, during, app.clock.now()));
     await app.clock.leap(DAY);
     const after = await test();
     expect(after?.headers['webhook-signature']?.split(' ')).toHaveLength(1);
@@ -202,15 +179,11 @@ describe('a webhook', () => {
     const webhook = await app.register(receiver.port);
     await app.mail((await app.createInbox()).address, 'confidential');
     const delivery = await ended(webhook.id);
-    const lines = await until(
-      () => app.logged.filter((line) => line.includes('A webhook attempt ended')),
-      (all) => all.length > 0,
-    );
+    const lines = () => app.logged.filter((line) => line.includes('A webhook attempt ended'));
     const { id: deliveryId, eventId, messageId } = delivery;
     const ids = { deliveryId, webhookId: webhook.id, eventId, messageId };
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { ...ids, attempt: 1, status: 200, next: 'delivered' },
-    ]);
+    const line = { ...ids, attempt: 1, status: 200, next: 'delivered' };
+    await expect.poll(() => lines().map((one) => JSON.parse(one))).toMatchObject([line]);
     const all = app.logged.join('');
     for (const word of ['whsec_', webhook.secret.slice(8, 24), 'confidential', '/hook', 'thanks']) {
       expect(all).not.toContain(word);
@@ -226,11 +199,8 @@ describe('a stop of the server', () => {
     const receiver = await startHttp((response) => {
       if (!silent) response.end();
     });
-    const received = (count: number) =>
-      until(
-        () => receiver.requests.length,
-        (length) => length === count,
-      );
+    onTestFinished(() => receiver.close());
+    const received = (count: number) => expect.poll(() => receiver.requests.length).toBe(count);
     const first = await startWebhookApp({}, {}, folder());
     const webhook = await first.register(receiver.port);
     await first.mail((await first.createInbox()).address);
@@ -251,6 +221,5 @@ describe('a stop of the server', () => {
     const ids = receiver.requests.map(({ headers }) => headers['webhook-id']);
     expect(ids).toEqual([delivery.eventId, delivery.eventId]);
     await second.stop();
-    await receiver.close();
   });
 });

@@ -43,9 +43,8 @@ function message(content: Partial<PayloadMessage['content']> = {}, subject = 'We
   };
 }
 
-function eventOf(content: Partial<PayloadMessage['content']> = {}, subject?: string) {
-  return messageReceived('evt_1', inbox, message(content, subject), 'http://127.0.0.1:8025');
-}
+const eventOf = (content: Partial<PayloadMessage['content']> = {}, subject?: string) =>
+  messageReceived('evt_1', inbox, message(content, subject), 'http://127.0.0.1:8025');
 
 const bytes = (text: string | null) => Buffer.byteLength(text ?? '');
 

@@ -6,6 +6,8 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
+import { beforeEach } from 'vitest';
+import { startedOnce } from '../support/started.ts';
 
 export interface Receiver {
   port: number;
@@ -68,4 +70,16 @@ export async function startHttp(
     respond(response, received);
   });
   return { ...(await listen(server)), requests };
+}
+
+/** A server of {@link startHttp} for the tests of a file or a `describe`; each of these begins without requests. */
+export function useReceiver(respond?: (response: ServerResponse) => void): HttpReceiver {
+  const receiver = startedOnce(async () => {
+    const started = await startHttp(respond);
+    return { ...started, stop: started.close };
+  });
+  beforeEach(() => {
+    receiver.requests.length = 0;
+  });
+  return receiver;
 }

@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
 import { useFolder } from '../support/folder.ts';
 import { describeOnEngines } from '../support/nodes.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
-import { startHttp } from './receivers.ts';
-import { until } from './start-webhooks.ts';
+import { appOfTest, type TestApp } from '../support/start-app.ts';
+import { useReceiver } from './receivers.ts';
 
 const MAILS = [
   { subject: 'plain', text: 'Your code is 482913.' },
@@ -26,48 +25,40 @@ const MAILS = [
 
 describeOnEngines('the body of a webhook', (engine) => {
   const dataDir = useFolder();
+  const receiver = useReceiver();
 
   it('has the same bytes on every attempt, whichever server makes it, and its URLs are paths', async () => {
     const database = await engine.env();
-    const receiver = await startHttp();
     // Each is another server, at another port.
-    const start = () => startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', ...database }, {}, dataDir());
+    const start = () => appOfTest({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', ...database }, {}, dataDir());
     const first = await start();
-    let second: TestApp | undefined;
-    try {
-      const { body: webhook } = await first.api('POST', '/v1/webhooks', {
-        body: { url: `http://127.0.0.1:${receiver.port}/` },
-      });
-      const inbox = await first.createInbox({ labels: { z: '1', a: '2', 10: '3', 9: '4' } });
-      for (const mail of MAILS) await first.send({ from: 'ä@example.org', to: inbox.address, ...mail });
-      await first.api('POST', `/v1/webhooks/${webhook.id}/test`);
-      const bodies = () => receiver.requests.map(({ body }) => body.toString('latin1')).toSorted();
-      const deliveries = (app: TestApp) => async () =>
-        (await app.api('GET', `/v1/webhooks/${webhook.id}/deliveries`)).body.deliveries;
-      const all = MAILS.length + 1;
-      const isDone = (some: { state: string }[]) =>
-        some.filter(({ state }) => state === 'delivered').length === all;
-      await until(deliveries(first), isDone);
-      const sent = bodies();
-      expect(sent).toHaveLength(all);
-      await first.stop();
+    const url = `http://127.0.0.1:${receiver.port}/`;
+    const { body: webhook } = await first.api('POST', '/v1/webhooks', { body: { url } });
+    const path = `/v1/webhooks/${webhook.id}`;
+    const inbox = await first.createInbox({ labels: { z: '1', a: '2', 10: '3', 9: '4' } });
+    for (const mail of MAILS) await first.send({ from: 'ä@example.org', to: inbox.address, ...mail });
+    await first.api('POST', `${path}/test`);
+    const bodies = () => receiver.requests.map(({ body }) => body.toString('latin1')).toSorted();
+    const all = MAILS.length + 1;
+    const untilDelivered = (app: TestApp) =>
+      expect
+        .poll(async () => (await app.api('GET', `${path}/deliveries?state=delivered`)).body.deliveries)
+        .toHaveLength(all);
+    await untilDelivered(first);
+    const sent = bodies();
+    expect(sent).toHaveLength(all);
+    await first.stop();
 
-      second = await start();
-      receiver.requests.length = 0;
-      const replayed = await second.api('POST', `/v1/webhooks/${webhook.id}/deliveries/replay`, {
-        body: { state: 'delivered' },
-      });
-      expect(replayed.body).toEqual({ replayed: all });
-      await until(deliveries(second), isDone);
-      expect(bodies()).toEqual(sent);
-      for (const body of receiver.requests.map((request) => JSON.parse(request.body.toString()))) {
-        const { url, attachments } = body.data.message;
-        expect(url).toMatch(/^\/v1\/inboxes\/inb_\w+\/messages\/msg_\w+$/);
-        for (const one of attachments) expect(one.url).toBe(`${url}/attachments/${one.id}`);
-      }
-    } finally {
-      await (second ?? first).stop();
-      await receiver.close();
+    const second = await start();
+    receiver.requests.length = 0;
+    const replay = { body: { state: 'delivered' } };
+    expect((await second.api('POST', `${path}/deliveries/replay`, replay)).body).toEqual({ replayed: all });
+    await untilDelivered(second);
+    expect(bodies()).toEqual(sent);
+    for (const body of receiver.requests.map((request) => JSON.parse(request.body.toString()))) {
+      const { url: path, attachments } = body.data.message;
+      expect(path).toMatch(/^\/v1\/inboxes\/inb_\w+\/messages\/msg_\w+$/);
+      for (const one of attachments) expect(one.url).toBe(`${path}/attachments/${one.id}`);
     }
   });
 });

@@ -10,15 +10,6 @@ import type { ReceivedRequest } from './receivers.ts';
 
 export type WebhookApp = Awaited<ReturnType<typeof startWebhookApp>>;
 
-/** Looks again each millisecond until it is so; it must become so without the clock. */
-export async function until<T>(look: () => Promise<T> | T, done: (value: T) => boolean): Promise<T> {
-  for (;;) {
-    const value = await look();
-    if (done(value)) return value;
-    await pause(1);
-  }
-}
-
 /** The body of an answer. @throws Error when it has another status */
 export function bodyOf(answer: Answer, status = 200): Body {
   if (answer.status !== status) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
@@ -44,16 +35,19 @@ export async function startWebhookApp(
   return {
     ...app,
     clock,
-    /** Every line that was logged. */
     logged,
-    /** Registers a webhook at a port of this machine. */
     async register(port: number, body: object = {}): Promise<{ id: string; secret: string; url: string }> {
       const url = `http://127.0.0.1:${port}/hook`;
       return bodyOf(await app.api('POST', '/v1/webhooks', { body: { url, ...body } }), 201);
     },
     /** The log of deliveries once `done` says so of it; time stands still meanwhile. */
-    untilDeliveries: (id: string, done: (log: Body[]) => boolean): Promise<Body[]> =>
-      until(() => deliveries(id), done),
+    async untilDeliveries(id: string, done: (log: Body[]) => boolean): Promise<Body[]> {
+      for (;;) {
+        const log: Body[] = await deliveries(id);
+        if (done(log)) return log;
+        await pause(1);
+      }
+    },
     async mail(to: string, subject = 'hello') {
       await app.send({ from: 'shop@example.org', to, subject, text: `This is ${subject}` });
     },

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Body, useAccounts } from '../http/start-http.ts';
 
 const HOOK = 'http://127.0.0.1:9999/hook';
+const DISABLED = { status: 409, body: { code: 'webhook_disabled' } };
 
 describe('webhooks', () => {
   const http = useAccounts();
@@ -64,14 +65,14 @@ describe('webhooks', () => {
 
   it('refuse a URL that leads inside, with the reason, at registration and at every change', async () => {
     const { id } = await register();
-    for (const [url, word] of [
+    for (const [url, words] of [
       ['http://10.0.0.1/hook', '10.0.0.1 is not public'],
       ['ftp://127.0.0.1/', 'must begin with https'],
       ['http://127.0.0.1:25/', 'Port 25'],
       ['http://user:pw@127.0.0.1:9999/', 'must not contain a user name'],
       ['nonsense', 'not an absolute URL'],
-    ]) {
-      const detail = expect.stringContaining(word ?? '');
+    ] as const) {
+      const detail = expect.stringContaining(words);
       for (const answer of [
         await http.api('POST', '/v1/webhooks', { body: { url } }),
         await http.api('PATCH', `/v1/webhooks/${id}`, { body: { url } }),
@@ -105,10 +106,8 @@ describe('webhooks', () => {
     expect(disabled.body).toMatchObject({ enabled: false, disabledReason: null });
     await http.deliver(await http.createInbox());
     expect(await logOf(id)).toHaveLength(1);
-    for (const path of ['test', `deliveries/${delivery.id}/replay`]) {
-      const answer = await http.api('POST', `/v1/webhooks/${id}/${path}`);
-      expect([answer.status, answer.body.code]).toEqual([409, 'webhook_disabled']);
-    }
+    for (const path of ['test', `deliveries/${delivery.id}/replay`])
+      expect(await http.api('POST', `/v1/webhooks/${id}/${path}`)).toMatchObject(DISABLED);
     await http.api('PATCH', `/v1/webhooks/${id}`, { body: { enabled: true } });
     expect((await http.api('POST', `/v1/webhooks/${id}/test`)).status).toBe(202);
   });
@@ -173,7 +172,7 @@ describe('webhooks', () => {
         await http.api('POST', `${path}/rotate-secret`),
         await http.api('PATCH', path, { body: { enabled: true } }),
       ])
-        expect([answer.status, answer.body.code]).toEqual([409, 'webhook_disabled']);
+        expect(answer).toMatchObject(DISABLED);
       await http.store.upkeep.sweep(http.clock.now(), 1000);
       // Also where the whole account listens.
       const cancelled = { state: 'cancelled', reason: 'The inbox ended.', nextAttemptAt: null };

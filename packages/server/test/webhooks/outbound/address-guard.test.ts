@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { AppError } from '../../../src/errors.ts';
 import { parseCidrs } from '../../../src/text/networks.ts';
 import {
@@ -8,7 +8,7 @@ import {
   MAX_URL_LENGTH,
 } from '../../../src/webhooks/outbound/address-guard.ts';
 import { createResolve } from '../../../src/webhooks/outbound/resolve.ts';
-import { type NameServer, startNameServer, type Zone } from '../../support/name-server.ts';
+import { startNameServer, type Zone } from '../../support/name-server.ts';
 import CASES from './addresses.json' with { type: 'json' };
 
 describe('an address that is not public', () => {
@@ -53,7 +53,6 @@ describe("the operator's networks", () => {
 });
 
 describe('a webhook URL at registration', () => {
-  let dns: NameServer;
   let guard: GuardSettings;
   const zone: Zone = {
     'hooks.example.com': { A: ['93.184.215.14'], AAAA: ['2606:2800:21f:cb07::1'] },
@@ -65,10 +64,10 @@ describe('a webhook URL at registration', () => {
     'xn--bcher-kva.example': { A: ['93.184.215.14'] },
   };
   beforeAll(async () => {
-    dns = await startNameServer(zone);
-    guard = { allow: [], resolve: createResolve({ servers: [dns.address] }) };
+    const { address, close } = await startNameServer(zone);
+    guard = { allow: [], resolve: createResolve({ servers: [address] }) };
+    return close;
   });
-  afterAll(() => dns.close());
 
   async function refusal(url: string, settings = guard): Promise<string> {
     const error: AppError = await checkUrl(url, settings).then(
@@ -96,9 +95,8 @@ describe('a webhook URL at registration', () => {
     expect(await refusal('https://mixed.example.com/', named)).toBe(
       'The host name "mixed.example.com" has the address 10.0.0.5, which is not public. Webhooks are sent to public addresses only, unless the operator allows their network with MAYFLY_WEBHOOK_ALLOW, for instance 10.0.0.5/32.',
     );
-    expect(await refusal('http://[::1]:3000/hook')).toMatch(
-      /^The address ::1 .* MAYFLY_WEBHOOK_ALLOW, .*::1\/128\.$/,
-    );
+    const sentence = /^The address ::1 .* MAYFLY_WEBHOOK_ALLOW, .*::1\/128\.$/;
+    expect(await refusal('http://[::1]:3000/hook')).toMatch(sentence);
   });
 
   it('is refused with the limit of its length, percent-encoded', async () => {

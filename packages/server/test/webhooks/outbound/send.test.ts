@@ -18,6 +18,7 @@ import { type Receiver, startHttp, startTcp } from '../receivers.ts';
 
 const ALLOW = parseCidrs('127.0.0.0/8');
 const body = '{"id":"evt_1"}';
+const OK = 'HTTP/1.1 200 OK\r\n';
 
 let clock: FakeClock;
 let sender: Sender;
@@ -91,19 +92,16 @@ describe('an attempt', () => {
 describe('a bad receiver', () => {
   it.each([
     ['never answers', ''],
-    ['stops within its headers', 'HTTP/1.1 200 OK\r\nX-Slow: '],
+    ['stops within its headers', `${OK}X-Slow: `],
   ])('that %s costs 15 seconds and no more', async (_how, start) => {
     const arrival = Promise.withResolvers<void>();
     const receiver = await startRaw((socket) => socket.write(start, () => arrival.resolve()));
     const outcome = send(at(receiver));
     await arrival.promise;
     await clock.advance(ATTEMPT_TIMEOUT_MS);
-    expect(await outcome).toMatchObject({
-      ok: false,
-      status: null,
-      durationMs: ATTEMPT_TIMEOUT_MS,
-      error: { code: 'timeout', message: 'The endpoint did not respond within 15 seconds.' },
-    });
+    const error = { code: 'timeout', message: 'The endpoint did not respond within 15 seconds.' };
+    const expected = { ok: false, status: null, durationMs: ATTEMPT_TIMEOUT_MS, error };
+    expect(await outcome).toMatchObject(expected);
   });
 
   it('whose name is looked up for ever costs 15 seconds, and is sent nothing after that', async () => {
@@ -121,9 +119,8 @@ describe('a bad receiver', () => {
     expect(await outcome).toMatchObject({ ok: false, error: { code: 'timeout' }, durationMs: 15_000 });
     found.resolve(['127.0.0.1']);
     // A later attempt goes through on the same connection pool; had the first been sent, it would show.
-    expect(await slow.send({ url: at(receiver), headers: { 'x-attempt': '2' }, body })).toMatchObject({
-      ok: true,
-    });
+    const second = { url: at(receiver), headers: { 'x-attempt': '2' }, body };
+    expect(await slow.send(second)).toMatchObject({ ok: true });
     expect(receiver.requests.map((request) => request.headers['x-attempt'])).toEqual(['2']);
     await slow.close();
     // Less than undici's own limit for a connection: that one must not be what ended it.
@@ -131,7 +128,7 @@ describe('a bad receiver', () => {
 
   it('that answers 2xx and then drips its body is cut after 15 seconds: the status has decided', async () => {
     const receiver = await startRaw((socket) => {
-      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ndrip\r\n');
+      socket.write(`${OK}Transfer-Encoding: chunked\r\n\r\n4\r\ndrip\r\n`);
     });
     const answered = Promise.withResolvers<void>();
     const listener = () => setImmediate(answered.resolve);
@@ -156,12 +153,8 @@ describe('a bad receiver', () => {
       socket.on('drain', more);
       more();
     });
-    const outcome = await send(at(receiver));
-    expect(outcome).toMatchObject({
-      ok: false,
-      status: 500,
-      responseStart: 'x'.repeat(RESPONSE_START_BYTES),
-    });
+    const responseStart = 'x'.repeat(RESPONSE_START_BYTES);
+    expect(await send(at(receiver))).toMatchObject({ ok: false, status: 500, responseStart });
     await closed.promise;
     expect(written).toBeLessThan(64 * 1024 * 1024);
   });
@@ -170,9 +163,8 @@ describe('a bad receiver', () => {
     ['announces a terabyte', 2 ** 40, 'y'.repeat(100_000)],
     ['breaks off', 100, 'part'],
   ])('that %s after a 2xx status has accepted the delivery all the same', async (_how, length, start) => {
-    const receiver = await startRaw((socket) =>
-      socket.end(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${start}`),
-    );
+    const answer = `${OK}Content-Length: ${length}\r\n\r\n${start}`;
+    const receiver = await startRaw((socket) => socket.end(answer));
     const responseStart = start.slice(0, RESPONSE_START_BYTES);
     expect(await send(at(receiver))).toMatchObject({ ok: true, status: 200, responseStart });
   });
@@ -186,15 +178,11 @@ describe('a bad receiver', () => {
   it.each([
     ['closes without a word', '', 'connection_closed'],
     ['resets the connection', null, 'connection_closed'],
-    ['closes within its headers', 'HTTP/1.1 200 OK\r\nX-', 'connection_closed'],
+    ['closes within its headers', `${OK}X-`, 'connection_closed'],
     ['does not speak HTTP', 'SSH-2.0-OpenSSH_9.9\r\n', 'bad_answer'],
-    ['sends too many headers', `HTTP/1.1 200 OK\r\n${'X-More: 12345\r\n'.repeat(20_000)}`, 'bad_answer'],
+    ['sends too many headers', `${OK}${'X-More: 12345\r\n'.repeat(20_000)}`, 'bad_answer'],
     ['upgrades unasked', 'HTTP/1.1 101 Yes\r\nUpgrade: x\r\n\r\n', 'bad_answer'],
-    [
-      'smuggles two lengths',
-      'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
-      'bad_answer',
-    ],
+    ['smuggles two lengths', `${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, 'bad_answer'],
   ])('that %s fails clearly', async (_what, answer, code) => {
     const receiver = await startRaw((socket) =>
       answer === null ? socket.resetAndDestroy() : socket.end(answer),
@@ -233,9 +221,8 @@ describe('a bad receiver', () => {
     await send(at(keep(await startHttp())));
     expect(silent.connections()).toBe(CONNECTIONS_PER_ORIGIN);
     await clock.advance(ATTEMPT_TIMEOUT_MS);
-    for (const outcome of await Promise.all([...first, ...queued])) {
+    for (const outcome of await Promise.all([...first, ...queued]))
       expect(outcome).toMatchObject({ ok: false, error: { code: 'timeout' } });
-    }
   });
 });
 
@@ -293,9 +280,10 @@ describe('TLS', () => {
 
   it('is spoken to the name of the URL, with its certificate verified', async () => {
     const receiver = await startTls('hook.test');
-    await trusting(receiver.cert, async () => {
-      expect(await send(`https://hook.test:${receiver.port}/`)).toMatchObject({ ok: true, status: 200 });
-    });
+    const url = `https://hook.test:${receiver.port}/`;
+    await trusting(receiver.cert, async () =>
+      expect(await send(url)).toMatchObject({ ok: true, status: 200 }),
+    );
     expect(receiver.greeted).toEqual(['hook.test']);
     expect(receiver.requests[0]?.headers.host).toBe(`hook.test:${receiver.port}`);
   });
@@ -305,11 +293,9 @@ describe('TLS', () => {
     ['of an unknown authority', 'hook.test', false, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
   ])('fails for a certificate %s', async (_what, name, isTrusted, code) => {
     const receiver = await startTls(name);
+    const error = { code: 'tls_failed', message: `TLS with the endpoint failed (${code}).` };
     const fails = async () =>
-      expect(await send(`https://hook.test:${receiver.port}/`)).toMatchObject({
-        ok: false,
-        error: { code: 'tls_failed', message: `TLS with the endpoint failed (${code}).` },
-      });
+      expect(await send(`https://hook.test:${receiver.port}/`)).toMatchObject({ ok: false, error });
     await (isTrusted ? trusting(receiver.cert, fails) : fails());
     expect(receiver.requests).toEqual([]);
   });
