@@ -13,27 +13,25 @@ const INVISIBLE = [
 
 const utf8Mail = (subject: string, body: string, type = 'text/plain') =>
   Buffer.from(`Subject: ${subject}\r\nContent-Type: ${type}; charset=utf-8\r\n\r\n${body}\r\n`);
-const codes = async (raw: Uint8Array) => (await parseMail(raw)).summary.codes.map(({ value }) => value);
+const codes = (raw: Uint8Array) => parseMail(raw).summary.codes.map(({ value }) => value);
 
 describe.each(INVISIBLE)('%s, which is not shown,', (_, unseen) => {
-  it('does not hide a code in a text, and the text is shown as sent', async () => {
+  it('does not hide a code in a text, and the text is shown as sent', () => {
     const line = `Your verification code is 48${unseen}29${unseen}10${unseen}.`;
-    const { summary, content } = await parseMail(utf8Mail('Hello', line));
-    expect(summary.codes.map(({ value }) => value)).toEqual(['482910']);
-    expect(content.text).toBe(`${line}\n`);
+    expect(codes(utf8Mail('Hello', line))).toEqual(['482910']);
+    expect(parseMail(utf8Mail('Hello', line)).content.text).toBe(`${line}\n`);
   });
 
-  it('does not hide a code in a page, as a character or as an entity', async () => {
-    const entity = `&#${unseen.charCodeAt(0)};`;
-    for (const one of [unseen, entity]) {
+  it('does not hide a code in a page, as a character or as an entity', () => {
+    for (const one of [unseen, `&#${unseen.charCodeAt(0)};`]) {
       const page = `<p>Your verification code:</p><b>482${one}910</b>`;
-      expect(await codes(utf8Mail('Hello', page, 'text/html'))).toEqual(['482910']);
+      expect(codes(utf8Mail('Hello', page, 'text/html'))).toEqual(['482910']);
     }
   });
 
-  it('does not hide a code or the word for it in a subject', async () => {
-    expect(await codes(utf8Mail(`Your c${unseen}ode: K7Q${unseen}2M9`, 'Hi'))).toEqual(['K7Q2M9']);
-    expect(await codes(utf8Mail(`Your c${unseen}ode`, `\r\n482${unseen}910\r\n`))).toEqual(['482910']);
+  it('does not hide a code or the word for it in a subject', () => {
+    expect(codes(utf8Mail(`Your c${unseen}ode: K7Q${unseen}2M9`, 'Hi'))).toEqual(['K7Q2M9']);
+    expect(codes(utf8Mail(`Your c${unseen}ode`, `\r\n482${unseen}910\r\n`))).toEqual(['482910']);
   });
 
   it('ends no link in a text, where it stands at its end', () => {

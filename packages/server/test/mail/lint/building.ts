@@ -29,11 +29,8 @@ export const html = (body: string): string =>
   );
 
 /** The lines of a multipart: its Content-Type, an empty line, its parts. */
-export function multipart(
-  type: string,
-  parts: readonly string[],
-  boundary = `=_${type.replaceAll(/\W/g, '')}`,
-): string {
+export function multipart(type: string, parts: readonly string[]): string {
+  const boundary = `=_${type.replaceAll(/\W/g, '')}`;
   const body = parts.map((one) => `--${boundary}\n${one}\n`).join('');
   return `Content-Type: multipart/${type}; boundary="${boundary}"\n\n${body}--${boundary}--`;
 }

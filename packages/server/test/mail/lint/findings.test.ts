@@ -42,22 +42,18 @@ describe('whether a mail is bulk mail', () => {
 });
 
 describe('a report of a delivery', () => {
-  const report = (original: string[]) =>
-    crlf([
+  const report = (original: string[]) => {
+    const status = 'Reporting-MTA: dns; mx.example\n\nAction: failed\nStatus: 5.1.1';
+    const parts = [
+      text('Your message could not be delivered.'),
+      part(['Content-Type: message/delivery-status'], status),
+      part(original, 'Subject: Hello\nFrom: a@acme.example'),
+    ];
+    return crlf([
       ...header('Undelivered Mail', 'MAILER-DAEMON@mx.example', 'Auto-Submitted: auto-replied'),
-      multipart(
-        'report; report-type=delivery-status',
-        [
-          text('Your message could not be delivered.'),
-          part(
-            ['Content-Type: message/delivery-status'],
-            'Reporting-MTA: dns; mx.example\n\nAction: failed\nStatus: 5.1.1',
-          ),
-          part(original, 'Subject: Hello\nFrom: a@acme.example'),
-        ],
-        '=_report',
-      ),
+      multipart('report; report-type=delivery-status', parts),
     ]);
+  };
   it.each([
     ['text/rfc822-headers; charset=us-ascii', []],
     ['Text/RFC822-Headers', []],
@@ -71,21 +67,11 @@ describe('a report of a delivery', () => {
 });
 
 describe('a rule that is broken many times', () => {
-  const page = (body: string, ...attachments: string[]) =>
-    crlf([
-      ...header('Hello', SHOP),
-      multipart('mixed', [
-        multipart(
-          'alternative',
-          [
-            text('Hello'),
-            html(`<!doctype html><html lang="en" dir="ltr"><title>Hello</title><body>${body}</body></html>`),
-          ],
-          '=_inner',
-        ),
-        ...attachments,
-      ]),
-    ]);
+  const page = (body: string, ...attachments: string[]) => {
+    const shown = `<!doctype html><html lang="en" dir="ltr"><title>Hello</title><body>${body}</body></html>`;
+    const words = multipart('alternative', [text('Hello'), html(shown)]);
+    return crlf([...header('Hello', SHOP), multipart('mixed', [words, ...attachments])]);
+  };
   const image = (n: number) => `<img src="https://acme.example/${n}.png" width="10" height="10">`;
   const pdf = part(['Content-Type: application/pdf', 'Content-Disposition: attachment'], 'x');
   const counts = (raw: Buffer) => lintMail(raw).findings.map(({ rule, count }) => ({ rule, count }));
@@ -109,9 +95,9 @@ describe('a rule that is broken many times', () => {
   });
 
   it('says of each feature that mail programs lack which it is', () => {
-    const { findings } = lintMail(
-      page('<p style="position:absolute;color:var(--x)">a</p><svg></svg><p style="position:fixed">b</p>'),
-    );
+    const body =
+      '<p style="position:absolute;color:var(--x)">a</p><svg></svg><p style="position:fixed">b</p>';
+    const { findings } = lintMail(page(body));
     const features = findings.filter(({ rule }) => rule === 'little-client-support');
     expect(features).toHaveLength(1);
     for (const feature of ['position', 'var', 'svg'])
@@ -121,11 +107,8 @@ describe('a rule that is broken many times', () => {
   it('says by mail client what is not supported, and on which lines of the HTML', () => {
     const style =
       '<style>\np {\n  position: absolute; border-radius: 3px;\n}\n@supports (gap: 1px) {\n  p { gap: 1px }\n}\n</style>';
-    const { features } = lintMail(
-      page(
-        `${style}\n<p style="position:fixed;width:calc(1px + 2em)">a</p>\n<svg></svg><input type="hidden">`,
-      ),
-    );
+    const body = '<p style="position:fixed;width:calc(1px + 2em)">a</p>\n<svg></svg><input type="hidden">';
+    const { features } = lintMail(page(`${style}\n${body}`));
     const found = new Map(features.map((one) => [one.feature, one]));
     expect(Object.fromEntries(features.map(({ feature, lines }) => [feature, lines]))).toMatchObject({
       position: [3, 9],

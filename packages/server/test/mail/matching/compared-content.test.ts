@@ -67,10 +67,8 @@ describe('the text of a message', () => {
 
   it('is compared in links by their target and words, whatever their case', () => {
     const href = 'https://Shop.example/Verify?t=1';
-    const content = new ComparedContent({
-      ...NO_CONTENT,
-      links: [{ href, text: 'Confirm – now', kind: 'verify' }],
-    });
+    const link = { href, text: 'Confirm – now', kind: 'verify' } as const;
+    const content = new ComparedContent({ ...NO_CONTENT, links: [link] });
     const same = { href: 'shop.example/verify', text: 'CONFIRM - NOW', kind: 'verify' } as const;
     expect(content.hasLink(same)).toBe(true);
     expect(content.hasLink({ kind: 'reset' })).toBe(false);

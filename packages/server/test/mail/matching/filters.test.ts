@@ -53,15 +53,11 @@ describe('filters', () => {
   });
 
   it('name each condition that failed and what stood there', () => {
-    expect(
-      failed({ from: 'nobody', to: 'carol', subject: 'reset', text: 'link', hasAttachments: false }),
-    ).toEqual([
+    const filters = { from: 'nobody', to: 'carol', subject: 'reset', text: 'link', hasAttachments: false };
+    const recipients = 'Ada <ada@mayfly.test>, bob@mayfly.test, Ada+signup@mayfly.test';
+    expect(failed(filters)).toEqual([
       { condition: 'from', expected: 'nobody', got: 'Müller & Söhne <no-reply@shop.example>' },
-      {
-        condition: 'to',
-        expected: 'carol',
-        got: 'Ada <ada@mayfly.test>, bob@mayfly.test, Ada+signup@mayfly.test',
-      },
+      { condition: 'to', expected: 'carol', got: recipients },
       { condition: 'subject', expected: 'reset', got: 'Bitte BESTÄTIGEN: Caf\u00e9' },
       { condition: 'hasAttachments', expected: 'false', got: 'true' },
       { condition: 'text', expected: 'link', got: 'Your code is 482913' },
@@ -70,8 +66,7 @@ describe('filters', () => {
 
   it('take a message without an author for one that nobody wrote', () => {
     const anonymous = { ...MESSAGE, summary: { ...MESSAGE.summary, from: null } };
-    expect(failedConditions(anonymous, { from: 'a' })).toEqual([
-      { condition: 'from', expected: 'a', got: '' },
-    ]);
+    const failure = { condition: 'from', expected: 'a', got: '' };
+    expect(failedConditions(anonymous, { from: 'a' })).toEqual([failure]);
   });
 });

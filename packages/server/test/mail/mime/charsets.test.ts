@@ -3,7 +3,6 @@ import { parseMail } from '../../../src/mail/parse.ts';
 import { bytes, contentOf, read, utf8 } from '../support/mails.ts';
 import CASES from './charsets.json' with { type: 'json' };
 
-/** The text of a mail with that charset and body. */
 function textOf(charset: string, body: Uint8Array | string): string | null {
   const head = bytes(
     `Content-Type: text/plain; charset=${charset}`,
@@ -15,16 +14,10 @@ function textOf(charset: string, body: Uint8Array | string): string | null {
 }
 const subjectOf = (value: string) => read(`Subject: ${value}`, '', '').summary.subject;
 
-/** UTF-16 with the higher byte first, and UTF-32 in either order. */
-const swapped = (text: string) => Buffer.from(text, 'utf16le').swap16();
-const utf32 = (text: string, bigEndian: boolean) => {
-  const out = Buffer.alloc(4 * [...text].length);
-  [...text].forEach((character, i) => {
-    const point = character.codePointAt(0) ?? 0;
-    if (bigEndian) out.writeUInt32BE(point, 4 * i);
-    else out.writeUInt32LE(point, 4 * i);
-  });
-  return out;
+const utf16 = (text: string) => Buffer.from(text, 'utf16le');
+const utf32 = (text: string, isBigEndian: boolean) => {
+  const bytes = Buffer.from(Uint32Array.from(text, (character) => character.codePointAt(0) ?? 0).buffer);
+  return isBigEndian ? bytes.swap32() : bytes;
 };
 
 describe('charsets that no browser knows are decoded', () => {
@@ -34,20 +27,16 @@ describe('charsets that no browser knows are decoded', () => {
 
   it('utf-16, ucs-2 and utf-32, with a byte order mark or without', () => {
     const text = 'Prüfcode 482910 😀';
-    for (const name of ['utf-16', 'utf-16le', 'ucs-2', 'iso-10646-ucs-2']) {
-      expect(textOf(name, Buffer.from(text, 'utf16le').toString('latin1')), name).toBe(text);
-      expect(textOf(name, Buffer.from(`\ufeff${text}`, 'utf16le').toString('latin1')), name).toBe(text);
-    }
-    for (const name of ['utf-16', 'utf-16be', 'ucs-2', 'ucs-2be']) {
-      expect(textOf(name, swapped(text).toString('latin1')), name).toBe(text);
-      expect(textOf(name, swapped(`\ufeff${text}`).toString('latin1')), name).toBe(text);
-    }
-    for (const name of ['utf-32', 'ucs-4']) {
-      expect(textOf(name, utf32(`\ufeff${text}`, false).toString('latin1')), name).toBe(text);
-      expect(textOf(name, utf32(`\ufeff${text}`, true).toString('latin1')), name).toBe(text);
-    }
-    expect(textOf('utf-32le', utf32(text, false).toString('latin1'))).toBe(text);
-    expect(textOf('utf-32be', utf32(text, true).toString('latin1'))).toBe(text);
+    const marked = `\ufeff${text}`;
+    for (const name of ['utf-16', 'utf-16le', 'ucs-2', 'iso-10646-ucs-2'])
+      for (const one of [text, marked]) expect(textOf(name, utf16(one)), name).toBe(text);
+    for (const name of ['utf-16', 'utf-16be', 'ucs-2', 'ucs-2be'])
+      for (const one of [text, marked]) expect(textOf(name, utf16(one).swap16()), name).toBe(text);
+    for (const name of ['utf-32', 'ucs-4'])
+      for (const isBigEndian of [false, true])
+        expect(textOf(name, utf32(marked, isBigEndian)), name).toBe(text);
+    expect(textOf('utf-32le', utf32(text, false))).toBe(text);
+    expect(textOf('utf-32be', utf32(text, true))).toBe(text);
   });
 
   it('the byte order mark of UTF-8 is no letter of the text', () => {
@@ -55,29 +44,14 @@ describe('charsets that no browser knows are decoded', () => {
   });
 
   it('names of things that are no charset are no charset', () => {
-    for (const name of ['hex', 'base64', 'binary', 'replacement', '__proto__', 'toString', ' ']) {
+    for (const name of ['hex', 'base64', 'binary', 'replacement', '__proto__', 'toString', ' '])
       expect(textOf(name, 'caf\xc3\xa9'), name).toBe('café');
-    }
   });
 
   it('bytes that the charset does not have are shown as such, and nothing is lost behind them', () => {
-    for (const name of ['utf-7', 'iso-2022-kr', 'hz', 'utf-32', 'utf-16', 'cp437']) {
-      for (const body of [
-        '+',
-        '+/',
-        '~{',
-        '~',
-        '\x0e\xff',
-        '\x1b',
-        '~{\x00\xff~}',
-        '\xff',
-        '+AAA',
-        'a\x0e!',
-      ]) {
-        const text = textOf(name, body);
-        expect(typeof text === 'string' && text.isWellFormed(), `${name} ${body}`).toBe(true);
-      }
-    }
+    const bodies = ['+', '+/', '~{', '~', '\x0e\xff', '\x1b', '~{\x00\xff~}', '\xff', '+AAA', 'a\x0e!'];
+    for (const name of ['utf-7', 'iso-2022-kr', 'hz', 'utf-32', 'utf-16', 'cp437'])
+      for (const body of bodies) expect(textOf(name, body)?.isWellFormed(), `${name} ${body}`).toBe(true);
     expect(textOf('hz', 'a ~{VP ~} b')).toMatch(/^a 中.* b$/);
     expect(textOf('iso-2022-kr', '\x0e>H3\x0f end')).toMatch(/ end$/);
   });
@@ -107,10 +81,7 @@ it('a page in a charset that only the page names is read in it', () => {
 /** Names that say nothing about 8-bit bytes. */
 const VAGUE = [
   '',
-  '; charset=us-ascii',
-  '; charset=ASCII',
-  '; charset="no-such-charset"',
-  '; charset=unknown-8bit',
+  ...['us-ascii', 'ASCII', '"no-such-charset"', 'unknown-8bit'].map((name) => `; charset=${name}`),
 ];
 
 describe('UTF-8 that was cut in the middle of a character', () => {
@@ -126,13 +97,8 @@ describe('UTF-8 that was cut in the middle of a character', () => {
     expect(subjectOf('=?utf-8?Q?Gr=C3=BC=C3?=')).toBe('Grü\ufffd');
     expect(subjectOf('=?us-ascii?Q?Gr=C3=BC=C3?=')).toBe('Grü\ufffd');
     for (const filename of [`filename*=utf-8''re%C3%A7u%C3`, 'filename="re\xc3\xa7u\xc3"']) {
-      const lines = [
-        'Content-Type: application/pdf',
-        `Content-Disposition: attachment; ${filename}`,
-        '',
-        'x',
-      ];
-      expect(contentOf(...lines, '').attachments[0]?.filename).toBe('reçu\ufffd');
+      const header = ['Content-Type: application/pdf', `Content-Disposition: attachment; ${filename}`];
+      expect(contentOf(...header, '', 'x', '').attachments[0]?.filename).toBe('reçu\ufffd');
     }
   });
 
@@ -150,17 +116,15 @@ describe('8-bit text whose charset is not told, or told wrongly,', () => {
     const type = `Content-Type: text/plain${charset}`;
     const text = 'Prüfcode „555125“ 😀';
     expect(contentOf(type, '', utf8(text)).text).toBe(text);
-    expect(contentOf(type, '', 'Votre code v\xe9rif\x92: 555125 \x80').text).toBe(
-      'Votre code vérif’: 555125 €',
-    );
+    const western = 'Votre code v\xe9rif\x92: 555125 \x80';
+    expect(contentOf(type, '', western).text).toBe('Votre code vérif’: 555125 €');
     const encoded = [type, 'Content-Transfer-Encoding: quoted-printable', '', 'v=E9rif =', ''];
     expect(contentOf(...encoded).text).toBe('vérif ');
   });
 
   it('has its code found', () => {
-    expect(read('Subject: x', '', 'Votre code v\xe9rif: 555125', '').summary.codes).toEqual([
-      { value: '555125', context: 'Votre code vérif: 555125' },
-    ]);
+    const { codes } = read('Subject: x', '', 'Votre code v\xe9rif: 555125', '').summary;
+    expect(codes).toEqual([{ value: '555125', context: 'Votre code vérif: 555125' }]);
   });
 
   it.each([
@@ -185,14 +149,8 @@ describe('8-bit text whose charset is not told, or told wrongly,', () => {
   it('in fields of a header is read the same way, names of people and of files too', () => {
     for (const as of [utf8, (text: string) => text]) {
       const type = `Content-Type: application/pdf; name="${as('reçu')}.pdf"`;
-      const mail = read(
-        `Subject: ${as('Vérification')}`,
-        `From: ${as('André')} <a@b.test>`,
-        type,
-        '',
-        'x',
-        '',
-      );
+      const fields = [`Subject: ${as('Vérification')}`, `From: ${as('André')} <a@b.test>`, type];
+      const mail = read(...fields, '', 'x', '');
       expect(mail.summary).toMatchObject({ subject: 'Vérification', from: { name: 'André' } });
       expect(mail.content.attachments).toMatchObject([{ filename: 'reçu.pdf' }]);
     }

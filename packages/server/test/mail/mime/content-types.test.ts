@@ -23,10 +23,8 @@ describe('the content type of an attachment is always type/subtype, in lower cas
 
 describe('an odd content type costs no body', () => {
   it.each(CASES.text)('a mail of type %j is text', (type) => {
-    expect(contentOf(`Content-Type: ${type}`, '', 'words', '')).toMatchObject({
-      text: 'words\n',
-      attachments: [],
-    });
+    const content = contentOf(`Content-Type: ${type}`, '', 'words', '');
+    expect(content).toMatchObject({ text: 'words\n', attachments: [] });
   });
 
   it('a mail of type "html" is html', () => {
@@ -66,19 +64,13 @@ describe('parameters of an attachment are kept', () => {
 
   it('of any name, without doing harm', () => {
     const part = typed('a/b; __proto__=x; constructor=y; toString=z');
-    expect(Object.entries(part?.parameters ?? {})).toEqual([
-      ['__proto__', 'x'],
-      ['constructor', 'y'],
-      ['tostring', 'z'],
-    ]);
     expect(JSON.stringify(part?.parameters)).toBe('{"__proto__":"x","constructor":"y","tostring":"z"}');
   });
 
   it('so many that they are noise are cut, and the mail says so', () => {
     const many = Array.from({ length: 100_000 }, (_, i) => `p${i}=v`).join('; ');
-    const { content, parseError } = read(
-      ...multipart('mixed', ['', 'text'], [`Content-Type: a/b; ${many}`, ATTACHED, '', 'x']),
-    );
+    const part = [`Content-Type: a/b; ${many}`, ATTACHED, '', 'x'];
+    const { content, parseError } = read(...multipart('mixed', ['', 'text'], part));
     expect(Object.keys(content.attachments[0]?.parameters ?? {}).length).toBeLessThan(1_000);
     expect(content.text).toBe('text');
     expect(parseError).toMatch(/parameters/);

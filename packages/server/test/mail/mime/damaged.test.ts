@@ -33,9 +33,7 @@ const uuBytes = (lines: string[], lineEnd = '\r\n') =>
 
 describe('uuencoded data whose lines lost their trailing blanks', () => {
   it.each(CASES)('%s, is filled with zeros', (_, lines, expected) => {
-    for (const lineEnd of ['\r\n', '\n']) {
-      expect(uuBytes(lines, lineEnd).toString('latin1')).toBe(expected);
-    }
+    for (const lineEnd of ['\r\n', '\n']) expect(uuBytes(lines, lineEnd).toString('latin1')).toBe(expected);
   });
 
   it('is what was encoded, whatever it was', () => {
@@ -80,10 +78,8 @@ describe('text declared as ISO-2022-JP', () => {
     const html = [JIS.replace('plain', 'html'), '', utf8('<p>確認'), ''];
     expect(contentOf(...html).html).toBe('<p>確認\n');
     const word = `=?iso-2022-jp?B?${Buffer.from('確認').toString('base64')}?=`;
-    expect(read(`Subject: ${word}`, `From: ${word} <a@b.test>`, '', '').summary).toMatchObject({
-      subject: '確認',
-      from: { name: '確認' },
-    });
+    const { summary } = read(`Subject: ${word}`, `From: ${word} <a@b.test>`, '', '');
+    expect(summary).toMatchObject({ subject: '確認', from: { name: '確認' } });
   });
 
   it('is what it is declared to be where all bytes have 7 bits', () => {

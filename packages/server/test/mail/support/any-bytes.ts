@@ -40,15 +40,13 @@ export function expectNested(index: PartIndex, length: number): void {
     expect(path.length).toBeGreaterThan(depth);
     path.length = depth + 1;
     const space = path[depth];
-    expect([space?.start, headerStart, bodyStart, bodyEnd, space?.end]).toEqual(
-      [space?.start, headerStart, bodyStart, bodyEnd, space?.end].sort((a = 0, b = 0) => a - b),
-    );
+    const places = [space?.start, headerStart, bodyStart, bodyEnd, space?.end];
+    expect(places).toEqual(places.toSorted((a = 0, b = 0) => a - b));
     if (space) space.start = bodyEnd;
     path.push({ start: bodyStart, end: bodyEnd });
   }
 }
 
-/** Every string, however deep. */
 function strings(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   return value !== null && typeof value === 'object' ? Object.values(value).flatMap(strings) : [];

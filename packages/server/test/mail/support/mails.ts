@@ -18,10 +18,7 @@ export function boundedBy(boundary: string, subtype: string, ...parts: string[][
   return [`Content-Type: multipart/${subtype}; boundary="${boundary}"`, '', ...inner, `--${boundary}--`, ''];
 }
 
-/** Reads a mail of these lines. */
 export const read = (...lines: string[]) => parseMail(bytes(...lines));
-
-/** The content of a mail of these lines. */
 export const contentOf = (...lines: string[]) => read(...lines).content;
 
 /** The decoded bytes of one attachment; undefined without that id. */
