@@ -1,18 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { ApiError, Mayfly } from '@mayfly/client';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { TEST_KEY, useApp } from './support/start-app.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY } from './support/start-app.ts';
 
 const FORWARDED = 'From: bo@partner.example\r\nSubject: Original\r\n\r\nYour code is 7319.\r\n';
 
+const app = await startApp();
+const mayfly = new Mayfly({ url: app.url, apiKey: TEST_KEY });
+afterAll(() => app.stop());
+
 /** What a user does with the client: make an inbox, have a real program send real mail to it, read it back, delete it. */
 describe('the main journey', () => {
-  const app = useApp();
-  let mayfly: Mayfly;
-  beforeAll(() => {
-    mayfly = new Mayfly({ url: app.url, apiKey: TEST_KEY });
-  });
-
   const pdf = randomBytes(70_000);
   const logo = randomBytes(3_000);
 
@@ -92,13 +90,8 @@ describe('the main journey', () => {
 
   it('shows one mail in two inboxes, and in neither the address of the other', async () => {
     const [one, two] = [await mayfly.createInbox(), await mayfly.createInbox()];
-    await app.send({
-      from: 'a@b.example',
-      to: one.address,
-      bcc: two.address,
-      subject: 'Both',
-      text: 'hello',
-    });
+    const mail = { from: 'a@b.example', subject: 'Both', text: 'hello' };
+    await app.send({ ...mail, to: one.address, bcc: two.address });
     for (const inbox of [one, two])
       expect((await inbox.waitForMessage()).envelope.rcptTo).toEqual([inbox.address]);
   });
@@ -107,8 +100,8 @@ describe('the main journey', () => {
     const inbox = await mayfly.createInbox();
     await inbox.delete();
     const refusal = async (to: string) => {
-      const error: unknown = await app.send({ from: 'a@b.example', to, text: 'x' }).catch((caught) => caught);
-      return String((error as { response?: string }).response).replaceAll(to, 'ADDRESS');
+      const error = await app.send({ from: 'a@b.example', to, text: 'x' }).catch((caught) => caught);
+      return String(error.response).replaceAll(to, 'ADDRESS');
     };
     const deleted = await refusal(inbox.address);
     expect(deleted).toMatch(/^550 5\.1\.1/);

@@ -15,10 +15,7 @@ const GOLD = {
   maxWebhooks: 1,
 };
 
-let operator: Operator;
-beforeAll(async () => {
-  operator = await openOperator({ MAYFLY_PLANS: JSON.stringify({ gold: GOLD }) });
-});
+const operator = await openOperator({ MAYFLY_PLANS: JSON.stringify({ gold: GOLD }) });
 afterAll(() => operator.close());
 beforeEach(() => {
   operator.now = NOW;
@@ -37,12 +34,8 @@ describe('mayfly account list', () => {
     for (let i = 0; i < 101; i++) ids.push(await leftAccount(`n${i}`, 'free', NOW + i));
     const listed: { id: string }[] = await operator.json('account', 'list');
     expect(listed.map(({ id }) => id)).toEqual(ids);
-    expect(listed[0]).toEqual({
-      id: ids[0],
-      name: 'n0',
-      plan: 'free',
-      createdAt: '2026-03-04T05:06:07.000Z',
-    });
+    const createdAt = '2026-03-04T05:06:07.000Z';
+    expect(listed[0]).toEqual({ id: ids[0], name: 'n0', plan: 'free', createdAt });
   });
 
   it('stands in columns, without control letters, and says which plans are not configured', async () => {
@@ -144,30 +137,25 @@ describe('mayfly account show', () => {
     const { id, name } = await makeAccount(operator);
     expect((await operator.json('account', 'show', name)).id).toBe(id);
     const [one, two] = [await leftAccount('Twin', 'free', NOW), await leftAccount('Twin', 'free', NOW + 1)];
-    await expect(operator.run('account', 'show', 'Twin')).rejects.toThrow(
-      `2 accounts have the name "Twin". Use the id instead: ${one}, ${two}`,
-    );
-    await expect(operator.run('account', 'show', 'Nobody')).rejects.toThrow(
-      'No account has the id or name "Nobody".',
-    );
+    const refused = (given: string) => expect(operator.run('account', 'show', given)).rejects;
+    await refused('Twin').toThrow(`2 accounts have the name "Twin". Use the id instead: ${one}, ${two}`);
+    await refused('Nobody').toThrow('No account has the id or name "Nobody".');
   });
 });
 
 describe('mayfly account set-plan', () => {
   it('puts an account on another plan and says what it was on', async () => {
     const { id, name } = await makeAccount(operator);
-    expect(await operator.run('account', 'set-plan', name, 'free')).toContain(
-      `Changed the plan of ${id} (${name}) from developer to free.`,
-    );
+    const said = await operator.run('account', 'set-plan', name, 'free');
+    expect(said).toContain(`Changed the plan of ${id} (${name}) from developer to free.`);
     expect((await operator.store.accounts.find(id))?.plan).toBe('free');
   });
 
   it('refuses an unknown plan and an unknown account', async () => {
     const { id } = await makeAccount(operator);
     await expect(operator.run('account', 'set-plan', id, 'silver')).rejects.toThrow(ArgumentError);
-    await expect(operator.run('account', 'set-plan', newId('acc', NOW), 'free')).rejects.toThrow(
-      /No account/,
-    );
+    const unknown = operator.run('account', 'set-plan', newId('acc', NOW), 'free');
+    await expect(unknown).rejects.toThrow(/No account/);
     expect((await operator.store.accounts.find(id))?.plan).toBe('developer');
   });
 });
@@ -202,9 +190,8 @@ describe('mayfly account delete', () => {
     // Later than the account that is left: of one moment, chance says which is the first.
     operator.now += 1;
     const [one, two] = [await makeAccount(operator), await makeAccount(operator)];
-    expect(await operator.run('account', 'delete', one.name, '--yes')).toBe(
-      `Deleted account ${one.id} ("${one.name}").\nA running server rejects its keys within a second.`,
-    );
+    const said = `Deleted account ${one.id} ("${one.name}").\nA running server rejects its keys within a second.`;
+    expect(await operator.run('account', 'delete', one.name, '--yes')).toBe(said);
     await operator.run('account', 'delete', two.id, '--yes');
     const listed: { id: string }[] = await operator.json('account', 'list');
     expect(listed.map(({ id }) => id)).not.toContain(one.id);
@@ -221,9 +208,8 @@ describe('mayfly account delete', () => {
     });
     const said = await operator.run('account', 'delete', first.id, '--yes');
     expect(said).toContain('One of its keys was set by MAYFLY_API_KEY.');
-    expect(said).toContain(
-      `Now ${next.id} ("${next.name}") is the first, and a new MAYFLY_API_KEY is a key of that one.`,
-    );
+    const hint = `Now ${next.id} ("${next.name}") is the first, and a new MAYFLY_API_KEY is a key of that one.`;
+    expect(said).toContain(hint);
   });
 });
 

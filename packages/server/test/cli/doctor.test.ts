@@ -1,78 +1,67 @@
 import { once } from 'node:events';
-import { createServer as createHttpsServer, type Server } from 'node:https';
+import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Command } from 'commander';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { addDoctorCommand } from '../../src/cli/doctor.ts';
 import { type NameServer, startNameServer, type Zone } from '../support/name-server.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { startApp } from '../support/start-app.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
 
 const DOMAIN = 'mail.shop.example';
 const HOST = 'mx.shop.example';
 const DAY_MS = 86_400_000;
-const GOOD: Zone = {
-  [DOMAIN]: { MX: [HOST], TXT: ['v=spf1 -all'] },
-  [HOST]: { A: ['127.0.0.1'] },
-};
+const GOOD: Zone = { [DOMAIN]: { MX: [HOST], TXT: ['v=spf1 -all'] }, [HOST]: { A: ['127.0.0.1'] } };
+const CNAME: Zone = { [HOST]: { A: ['127.0.0.1'], CNAME: ['a.shop.example'] } };
 
-let app: TestApp;
-let names: NameServer;
-let proxy: Server;
-let apiUrl: string;
-const authorities = getCACertificates();
-
-beforeAll(async () => {
-  const smtp = trustedCertificate(HOST).tls;
-  app = await startApp({
-    MAYFLY_DOMAINS: DOMAIN,
-    MAYFLY_SMTP_NAME: HOST,
-    MAYFLY_SMTP_TLS_CERT: smtp.cert,
-    MAYFLY_SMTP_TLS_KEY: smtp.key,
-  });
-  const web = trustedCertificate('localhost').tls;
-  setDefaultCACertificates([...authorities, smtp.cert, web.cert]);
-  // The reverse proxy.
-  proxy = createHttpsServer(web, (request, response) => {
-    void fetch(app.url + request.url).then(async (answer) => {
-      response.writeHead(answer.status, { date: answer.headers.get('date') ?? '' });
-      response.end(await answer.text());
-    });
-  }).listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  apiUrl = `https://localhost:${(proxy.address() as AddressInfo).port}`;
+const smtp = trustedCertificate(HOST).tls;
+const app = await startApp({
+  MAYFLY_DOMAINS: DOMAIN,
+  MAYFLY_SMTP_NAME: HOST,
+  MAYFLY_SMTP_TLS_CERT: smtp.cert,
+  MAYFLY_SMTP_TLS_KEY: smtp.key,
 });
+const web = trustedCertificate('localhost').tls;
+const authorities = getCACertificates();
+setDefaultCACertificates([...authorities, smtp.cert, web.cert]);
+const proxy = createHttpsServer(web, async (request, response) => {
+  const answer = await fetch(app.url + request.url);
+  response.writeHead(answer.status, { date: answer.headers.get('date') ?? '' });
+  response.end(await answer.text());
+}).listen(0, '127.0.0.1');
+await once(proxy, 'listening');
+const apiUrl = `https://localhost:${(proxy.address() as AddressInfo).port}`;
 afterAll(async () => {
   setDefaultCACertificates(authorities);
   proxy.close();
   proxy.closeAllConnections();
   await app.stop();
 });
+let names: NameServer;
 beforeEach(async () => {
   names = await startNameServer({ ...GOOD });
+  return names.close;
 });
-afterEach(() => names.close());
 
 interface Options {
   args?: string[];
-  env?: Record<string, string>;
+  publicUrl?: string;
   port?: number;
   now?: number;
 }
 
 /** Runs `mayfly doctor`. @returns its lines, and the error that makes its exit code 1 */
-async function doctor({ args = [], env = {}, port = app.smtp.port, now = Date.now() }: Options = {}) {
-  const settings: Record<string, string> = {
+async function doctor(options: Options = {}) {
+  const { args = [], publicUrl = apiUrl, port = app.smtp.port, now = Date.now() } = options;
+  const env = {
     MAYFLY_DOMAINS: DOMAIN,
-    MAYFLY_PUBLIC_URL: apiUrl,
+    MAYFLY_PUBLIC_URL: publicUrl,
     MAYFLY_DNS_SERVERS: names.address,
-    ...env,
   };
   const program = new Command().exitOverride();
   const lines: string[] = [];
-  const print = (text: string) => lines.push(text);
-  addDoctorCommand(program, { env: settings, print, now: () => now }, port);
+  addDoctorCommand(program, { env, print: (text) => lines.push(text), now: () => now }, port);
   const error = await program.parseAsync(['doctor', ...args], { from: 'user' }).then(
     () => null,
     (reason: Error) => reason.message,
@@ -115,12 +104,7 @@ describe('mayfly doctor', () => {
     ['no MX record', { [DOMAIN]: {} }, `MX of ${DOMAIN}: none`, 'Publish an MX record'],
     ['an MX record that refuses mail', { [DOMAIN]: { MX: [''] } }, `MX of ${DOMAIN}: ""`, 'names a host'],
     ['an address as MX', { [DOMAIN]: { MX: ['127.0.0.1'] } }, `MX of ${DOMAIN}: "127.0.0.1"`, 'names a host'],
-    [
-      'a CNAME as MX',
-      { [HOST]: { A: ['127.0.0.1'], CNAME: ['a.shop.example'] } },
-      'a CNAME of a.shop.example',
-      'name a.shop.example itself',
-    ],
+    ['a CNAME as MX', CNAME, 'a CNAME of a.shop.example', 'name a.shop.example itself'],
     ['a host without an address', { [HOST]: {} }, `Address of ${HOST}: none`, 'Publish an A record'],
     ['name servers that fail', { [DOMAIN]: 'servfail' }, 'DNS: queryMx ESERVFAIL', 'MAYFLY_DNS_SERVERS'],
   ])('finds %s', async (_, zone, seen, advice) => {
@@ -157,10 +141,8 @@ describe('mayfly doctor', () => {
   });
 
   it('finds a certificate that is for another name, ends soon, or has ended', async () => {
-    Object.assign(names.zone, {
-      [DOMAIN]: { MX: ['localhost.shop.example'] },
-      'localhost.shop.example': { A: ['127.0.0.1'] },
-    });
+    const named = 'localhost.shop.example';
+    Object.assign(names.zone, { [DOMAIN]: { MX: [named] }, [named]: { A: ['127.0.0.1'] } });
     const other = /Certificate .*ERR_TLS_CERT_ALTNAME_INVALID\)\n.*/;
     expect((await doctor()).text).toMatch(RegExp(`^warning  ${other.source}public authority`, 'm'));
     names.zone[`_mta-sts.${DOMAIN}`] = { TXT: ['v=STSv1; id=1'] };
@@ -182,7 +164,7 @@ describe('mayfly doctor', () => {
       [`${app.url}/`, /^warning {2}API .*ready, without TLS/m],
     ] as const)
       expect((await doctor({ args: ['--url', url] })).text).toMatch(found);
-    const { text } = await doctor({ env: { MAYFLY_PUBLIC_URL: '' } });
+    const { text } = await doctor({ publicUrl: '' });
     expect(text).toMatch(/^warning {2}API: not tried\n.*--url/m);
   });
 

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ensureFirstAccount } from '../../src/accounts/keys.ts';
 import { ArgumentError } from '../../src/cli/arguments.ts';
 import { hashCredential, hasValidChecksum, newCredential, newId } from '../../src/ids.ts';
-import { makeAccount, NOW, type Operator, openOperator } from './operator.ts';
+import { makeAccount, NOW, openOperator } from './operator.ts';
 
 const CHOSEN = 'ci_0123456789abcdefghij';
 const DAY = 86_400_000;
 
-let operator: Operator;
-let first: string;
-beforeAll(async () => {
-  operator = await openOperator();
-  first = (await ensureFirstAccount(operator.store, CHOSEN, NOW)).account.id;
-});
+const operator = await openOperator();
+const first = (await ensureFirstAccount(operator.store, CHOSEN, NOW)).account.id;
 afterAll(() => operator.close());
 // Each test has a second of its own, so that what it makes is newer than what is there.
 beforeEach(() => {
@@ -27,10 +23,8 @@ describe('mayfly key create', () => {
     const key = await operator.run('key', 'create');
     expect(key).toMatch(/^mfk_\w+$/);
     expect(hasValidChecksum(key)).toBe(true);
-    expect(await find(key)).toMatchObject({
-      account: { id: first },
-      key: { name: 'made on the command line', scope: 'full', expiresAt: null },
-    });
+    const made = { name: 'made on the command line', scope: 'full', expiresAt: null };
+    expect(await find(key)).toMatchObject({ account: { id: first }, key: made });
   });
 
   it('makes one of the named account, with a name and a scope', async () => {
@@ -70,9 +64,8 @@ describe('mayfly key create', () => {
   it('says before the first start what to do', async () => {
     const fresh = await openOperator();
     onTestFinished(() => fresh.close());
-    await expect(fresh.run('key', 'create')).rejects.toThrow(
-      'There is no account yet. Start the server once',
-    );
+    const made = fresh.run('key', 'create');
+    await expect(made).rejects.toThrow('There is no account yet. Start the server once');
   });
 });
 
@@ -142,9 +135,8 @@ describe('mayfly key revoke', () => {
     await operator.run('key', 'create', '--account', id, '--scope', 'read');
     await operator.run('key', 'create', '--account', id, '--expires', '1h');
     operator.now += 3_600_000;
-    expect(await operator.runWith(key, 'key', 'revoke', '-')).toContain(
-      `no valid key of scope "full" left. To create one, run: mayfly key create --account ${id}`,
-    );
+    const hint = `no valid key of scope "full" left. To create one, run: mayfly key create --account ${id}`;
+    expect(await operator.runWith(key, 'key', 'revoke', '-')).toContain(hint);
     expect(await find(key)).toBeUndefined();
   });
 

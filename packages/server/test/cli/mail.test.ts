@@ -1,6 +1,4 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Command } from 'commander';
@@ -8,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { addMailCommand, compose } from '../../src/cli/mail.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { useApp } from '../support/start-app.ts';
+import { startTcp } from '../webhooks/receivers.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 12);
 
@@ -16,28 +15,23 @@ const app = useApp();
 /** Runs `mayfly mail`. @returns what it printed */
 async function mail(args: string[], env: Record<string, string> = {}): Promise<string> {
   const program = new Command().exitOverride();
-  let printed = '';
-  const print = (text: string) => {
-    printed += text;
-  };
+  const printed: string[] = [];
   const readConfig = () => parseConfig({ MAYFLY_SMTP_PORT: String(app.smtp.port), ...env });
-  addMailCommand(program, { print, now: () => NOW }, readConfig);
+  addMailCommand(program, { print: (text) => printed.push(text), now: () => NOW }, readConfig);
   await program.parseAsync(['mail', ...args], { from: 'user' });
-  return printed;
+  return printed.join('');
 }
 
 async function received(inbox: { id: string }) {
-  const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
-  const [first] = body.messages;
+  const [first] = await app.messages(inbox);
   return (await app.api('GET', `/v1/inboxes/${inbox.id}/messages/${first.id}`)).body;
 }
 
 describe('mayfly mail', () => {
   it('sends a message with a code to the server of the settings, without any option', async () => {
     const inbox = await app.createInbox();
-    expect(await mail([inbox.address])).toMatch(
-      RegExp(`^Sent to ${inbox.address} by 127\\.0\\.0\\.1:${app.smtp.port}: 250 2\\.0\\.0 `),
-    );
+    const sent = `Sent to ${inbox.address} by 127.0.0.1:${app.smtp.port}: 250 2.0.0 `;
+    expect((await mail([inbox.address])).slice(0, sent.length)).toBe(sent);
     expect(await received(inbox)).toMatchObject({
       from: { address: 'sender@example.com' },
       to: [{ address: inbox.address }],
@@ -48,23 +42,20 @@ describe('mayfly mail', () => {
     });
   });
 
-  it.each([
+  it.each<[string, { subject?: string; body?: string }]>([
     ['lines that begin with a dot', { body: '.\n..\n.x\nend' }],
     ['words beyond ASCII', { subject: `Grüße 🐞 ${'ä'.repeat(80)}`, body: `Ünï\n${'€'.repeat(500)}` }],
     ['a very long line', { body: 'x'.repeat(5_000) }],
     ['nothing', { subject: '', body: '' }],
     ['a line break in the subject', { subject: 'one\r\nBcc: two@example.com' }],
-  ])(
-    'sends %s as they are',
-    async (_what, { subject = 'x', body = 'y' }: { subject?: string; body?: string }) => {
-      const inbox = await app.createInbox();
-      await mail([inbox.address, '--subject', subject, '--body', body]);
-      const message = await received(inbox);
-      expect(message.subject).toBe(subject.replaceAll(/[\r\n]+/g, ' '));
-      expect((message.text ?? '').replaceAll('\r\n', '\n').trimEnd()).toBe(body);
-      expect(message.headers.map(({ name }: { name: string }) => name)).not.toContain('Bcc');
-    },
-  );
+  ])('sends %s as they are', async (_what, { subject = 'x', body = 'y' }) => {
+    const inbox = await app.createInbox();
+    await mail([inbox.address, '--subject', subject, '--body', body]);
+    const message = await received(inbox);
+    expect(message.subject).toBe(subject.replaceAll(/[\r\n]+/g, ' '));
+    expect((message.text ?? '').replaceAll('\r\n', '\n').trimEnd()).toBe(body);
+    expect(message.headers.map(({ name }: { name: string }) => name)).not.toContain('Bcc');
+  });
 
   it('sends to several recipients, by the server and from the sender that are named', async () => {
     const [one, two] = [await app.createInbox(), await app.createInbox()];
@@ -93,11 +84,9 @@ describe('mayfly mail', () => {
   });
 
   it('says that a server closed the connection', async () => {
-    const silent = createServer((socket) => socket.end('220 hello\r\n')).listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    const { port } = silent.address() as AddressInfo;
+    const { port, close } = await startTcp((socket) => socket.end('220 hello\r\n'));
     await expect(mail(['a@b.example', '--server', `127.0.0.1:${port}`])).rejects.toThrow(/server closed/);
-    silent.close();
+    await close();
   });
 
   it('is `npm run mail` in the checkout', async () => {
@@ -113,10 +102,8 @@ describe('mayfly mail', () => {
 
 describe('a message that mayfly mail sends', () => {
   it('is ASCII in lines of at most 76 characters, whatever it says', () => {
-    const text = compose(
-      { from: 'a@b.example', to: ['c@d.example'], subject: 'ü'.repeat(300), body: 'ä'.repeat(3_000) },
-      NOW,
-    );
+    const said = { subject: 'ü'.repeat(300), body: 'ä'.repeat(3_000) };
+    const text = compose({ from: 'a@b.example', to: ['c@d.example'], ...said }, NOW);
     expect(text).toMatch(/^[\x20-\x7e\r\n]*$/);
     for (const line of text.split('\r\n')) expect(line.length).toBeLessThanOrEqual(76);
   });

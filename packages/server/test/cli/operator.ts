@@ -65,9 +65,8 @@ export async function openOperator(env: Record<string, string> = {}, path?: stri
 }
 
 /** Makes an account by the command line, under a name of its own. */
-export async function makeAccount(
+export const makeAccount = (
   operator: Operator,
   ...options: string[]
-): Promise<{ id: string; name: string; plan: string; key: string }> {
-  return operator.json('account', 'create', '--name', freshName(), ...options);
-}
+): Promise<{ id: string; name: string; plan: string; key: string }> =>
+  operator.json('account', 'create', '--name', freshName(), ...options);

@@ -13,8 +13,8 @@ let app: TestApp;
 let operator: Operator;
 
 /** The server on that folder, and an operator beside it. */
-async function start(env: Record<string, string>): Promise<void> {
-  app = await startApp(env, { clock }, folder());
+async function start(): Promise<void> {
+  app = await startApp({ MAYFLY_PLANS: PLANS }, { clock }, folder());
   operator = await openOperator({ MAYFLY_PLANS: PLANS }, databasePath(folder()));
   // Later than the account of the first start: of one moment, chance says which is the first.
   operator.now = clock.now() + 1;
@@ -27,7 +27,7 @@ async function stop(): Promise<void> {
 
 beforeAll(async () => {
   clock = new FakeClock();
-  await start({ MAYFLY_PLANS: PLANS });
+  await start();
 });
 afterAll(() => stop());
 
@@ -102,7 +102,7 @@ describe('what the operator does beside a running server', () => {
     const next = await makeAccount(operator);
     await operator.run('account', 'delete', first.id, '--yes');
     await stop();
-    await start({ MAYFLY_PLANS: PLANS });
+    await start();
     expect((await app.api('GET', '/v1/usage', { as: TEST_KEY })).status).toBe(401);
     expect((await app.api('GET', '/v1/usage', { as: next.key })).status).toBe(200);
   });

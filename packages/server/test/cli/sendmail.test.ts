@@ -24,7 +24,7 @@ async function received() {
   const path = `/v1/inboxes/${first.inboxId}/messages/${first.id}`;
   const message = (await app.api('GET', path)).body;
   const raw: string = (await app.api('GET', `${path}/raw`)).body;
-  return { message, raw, count: body.messages.length };
+  return { message, raw };
 }
 
 describe('mayfly sendmail', () => {
@@ -44,12 +44,8 @@ describe('mayfly sendmail', () => {
     ].join('\n');
     expect(await send(['-t', '-i'], mail)).toEqual(SENT);
     const { message, raw } = await received();
-    expect(message).toMatchObject({
-      from: { address: 'shop@example.com' },
-      envelope: { mailFrom: 'shop@example.com' },
-      subject: 'Hello',
-      date: '2026-11-23T12:00:00.000Z',
-    });
+    const [from, envelope] = [{ address: 'shop@example.com' }, { mailFrom: 'shop@example.com' }];
+    expect(message).toMatchObject({ from, envelope, subject: 'Hello', date: '2026-11-23T12:00:00.000Z' });
     expect(message.rcptTo).toEqual([
       ...['ada@example.org', 'root@localhost', 'bob@example.org', 'carl@example.org'],
       ...['eve@example.net', 'mallory@example.net'],
@@ -104,9 +100,8 @@ describe('mayfly sendmail', () => {
     const many = Array.from({ length: 250 }, (_, index) => `a${index}@example.org`);
     expect(await send(many, 'Subject: x\n\n')).toEqual(SENT);
     const { body } = await app.api('GET', '/v1/messages');
-    expect(body.messages.flatMap(({ rcptTo }: { rcptTo: string[] }) => rcptTo).toSorted()).toEqual(
-      many.toSorted(),
-    );
+    const recipients: string[] = body.messages.flatMap(({ rcptTo }: { rcptTo: string[] }) => rcptTo);
+    expect(recipients.toSorted()).toEqual(many.toSorted());
   });
 
   it('sends to the server that an option or a variable of Mailpit names', async () => {
@@ -134,11 +129,9 @@ describe('mayfly sendmail', () => {
     const strict = await appOfTest();
     const inbox = await strict.createInbox();
     const env = { MAYFLY_SMTP_PORT: String(strict.smtp.port) };
-    expect(await send([inbox.address, 'nobody@mayfly.test'], 'Subject: x\n\n', env)).toEqual({
-      code: 67,
-      text: expect.stringMatching(/^Not sent to nobody@mayfly\.test: 550 5\.1\.1 /),
-    });
-    const { body } = await strict.api('GET', `/v1/inboxes/${inbox.id}/messages`);
-    expect(body.messages).toHaveLength(1);
+    const text = expect.stringMatching(/^Not sent to nobody@mayfly\.test: 550 5\.1\.1 /);
+    const result = await send([inbox.address, 'nobody@mayfly.test'], 'Subject: x\n\n', env);
+    expect(result).toEqual({ code: 67, text });
+    expect(await strict.messages(inbox)).toHaveLength(1);
   });
 });

@@ -1,8 +1,7 @@
 import { Resolver } from 'node:dns';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   ConfigError,
   describeConfig,
@@ -14,6 +13,7 @@ import {
 import { DEV_DEFAULTS } from '../../src/config/settings.ts';
 import { newCredential } from '../../src/ids.ts';
 import { IN_FLIGHT_BYTES } from '../../src/inbound/incoming-mail.ts';
+import { useFolder } from '../support/folder.ts';
 
 function problemsOf(env: Record<string, string>): string[] {
   try {
@@ -26,6 +26,8 @@ function problemsOf(env: Record<string, string>): string[] {
 }
 
 describe('the configuration', () => {
+  const folder = useFolder();
+
   it('works without any setting and listens on loopback only', () => {
     expect(parseConfig({ PATH: '/bin' })).toMatchObject({
       ...{ httpHost: '127.0.0.1', httpPort: 8025, smtpHost: '127.0.0.1', smtpPort: 2525 },
@@ -42,9 +44,8 @@ describe('the configuration', () => {
       expect([host, dev({ MAYFLY_HTTP_HOST: host })]).toEqual([host, false]);
     expect(dev({ MAYFLY_DEV_KEY: 'off' })).toBe(false);
     expect(hasDevKey(parseConfig({}))).toBe(false);
-    expect(problemsOf({ MAYFLY_DEV_KEY: 'on' })).toEqual([
-      'MAYFLY_DEV_KEY is "on", and only "mayfly dev" has a development key. Remove it.',
-    ]);
+    const problem = 'MAYFLY_DEV_KEY is "on", and only "mayfly dev" has a development key. Remove it.';
+    expect(problemsOf({ MAYFLY_DEV_KEY: 'on' })).toEqual([problem]);
   });
 
   it('reports all problems at once, each with the name, the value and what is allowed', () => {
@@ -92,9 +93,8 @@ describe('the configuration', () => {
       'MAYFLY_SIGNUP_PLAN is "Free", which is not the name of a plan. Use one of free, developer, unlimited, or nothing to switch sign-up off.',
     ]);
     // Plans that cannot be read are the one problem there is.
-    expect(problemsOf({ MAYFLY_SIGNUP_PLAN: 'mine', MAYFLY_PLANS: '{' })).toEqual([
-      expect.stringMatching(/^MAYFLY_PLANS is /),
-    ]);
+    const unreadable = expect.stringMatching(/^MAYFLY_PLANS is /);
+    expect(problemsOf({ MAYFLY_SIGNUP_PLAN: 'mine', MAYFLY_PLANS: '{' })).toEqual([unreadable]);
   });
 
   it('accepts name servers of either family, with or without a port', () => {
@@ -127,34 +127,33 @@ describe('the configuration', () => {
     expect(problemsOf({ MAYFLY_WEBHOOK_ALLOW: '10.0.0.1/8' })).toEqual([
       'MAYFLY_WEBHOOK_ALLOW is "10.0.0.1/8", which is not valid. "10.0.0.1/8" has bits set behind its prefix; the network is 10.0.0.0/8. Use networks in CIDR notation, separated by commas, or nothing.',
     ]);
-    const plans = JSON.stringify({ free: { maxInboxes: 2 } });
-    expect(problemsOf({ MAYFLY_PLANS: plans })[0]).toContain(
-      '"maxInboxes" in the plan "free" is not a limit. Did you mean "maxLiveInboxes"?',
-    );
-    expect(problemsOf({ MAYFLY_PLANS: '{"free": {"maxTtlMinutes": null}}' })[0]).toContain(
-      '"maxTtlMinutes" in the plan "free" must be a whole number from 1.',
-    );
-    expect(problemsOf({ MAYFLY_SMTP_TLS_KEY: '-----BEGIN PRIVATE KEY-----' })).toEqual([
-      'MAYFLY_SMTP_TLS_KEY is set and MAYFLY_SMTP_TLS_CERT is not. Set both, or neither of them.',
-    ]);
+    const problem =
+      'MAYFLY_SMTP_TLS_KEY is set and MAYFLY_SMTP_TLS_CERT is not. Set both, or neither of them.';
+    expect(problemsOf({ MAYFLY_SMTP_TLS_KEY: '-----BEGIN PRIVATE KEY-----' })).toEqual([problem]);
   });
 
-  it('refuses a plan whose largest message exceeds the memory for messages, and names it', () => {
-    const of = (maxMessageBytes: number) => ({ MAYFLY_PLANS: JSON.stringify({ free: { maxMessageBytes } }) });
-    expect(parseConfig(of(IN_FLIGHT_BYTES)).plans.free?.maxMessageBytes).toBe(IN_FLIGHT_BYTES);
-    expect(problemsOf(of(IN_FLIGHT_BYTES + 1))[0]).toContain(
+  it.each([
+    [{ maxInboxes: 2 }, '"maxInboxes" in the plan "free" is not a limit. Did you mean "maxLiveInboxes"?'],
+    [{ maxTtlMinutes: null }, '"maxTtlMinutes" in the plan "free" must be a whole number from 1.'],
+    [
+      { maxMessageBytes: IN_FLIGHT_BYTES + 1 },
       '"maxMessageBytes" in the plan "free" must be a whole number from 1 to 67108864.',
-    );
+    ],
+  ])('names the wrong limit of a plan with %j', (free, problem) => {
+    expect(problemsOf({ MAYFLY_PLANS: JSON.stringify({ free }) })[0]).toContain(problem);
+  });
+
+  it('takes a plan whose largest message fits the memory for messages', () => {
+    const MAYFLY_PLANS = JSON.stringify({ free: { maxMessageBytes: IN_FLIGHT_BYTES } });
+    expect(parseConfig({ MAYFLY_PLANS }).plans.free?.maxMessageBytes).toBe(IN_FLIGHT_BYTES);
   });
 
   it('reads a value from a file, and rejects both at once', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'mayfly-config-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const MAYFLY_API_KEY_FILE = join(folder, 'key');
+    const MAYFLY_API_KEY_FILE = join(folder(), 'key');
     writeFileSync(MAYFLY_API_KEY_FILE, 'a_key_from_a_secret_file\n');
     expect(parseConfig({ MAYFLY_API_KEY_FILE }).apiKey).toBe('a_key_from_a_secret_file');
     expect(problemsOf({ MAYFLY_API_KEY_FILE, MAYFLY_API_KEY: 'a_key_given_besides_it' })).toHaveLength(1);
-    expect(problemsOf({ MAYFLY_API_KEY_FILE: join(folder, 'none') })[0]).toContain('cannot be read');
+    expect(problemsOf({ MAYFLY_API_KEY_FILE: join(folder(), 'none') })[0]).toContain('cannot be read');
   });
 
   it('is documented in docs/configuration.md as `npx mayfly config --table` prints it', () => {
@@ -225,13 +224,11 @@ describe('unknown variables with the prefix of the settings', () => {
   });
 });
 
-describe('every default of mayfly dev', () => {
-  it.each(Object.entries(DEV_DEFAULTS))(
-    'is one of a setting, allowed, and documented: %s=%s',
-    (name, value) => {
-      expect(() => parseConfig({ [name]: value }, DEV_DEFAULTS)).not.toThrow();
-      expect(unusedVariables({ [name]: value })).toEqual([]);
-      expect(settingsTable()).toContain(`in \`dev\` ${value === '' ? '–' : `\`${value}\``}`);
-    },
-  );
-});
+it.each(Object.entries(DEV_DEFAULTS))(
+  'every default of mayfly dev is one of a setting, allowed, and documented: %s=%s',
+  (name, value) => {
+    expect(() => parseConfig({ [name]: value }, DEV_DEFAULTS)).not.toThrow();
+    expect(unusedVariables({ [name]: value })).toEqual([]);
+    expect(settingsTable()).toContain(`in \`dev\` ${value === '' ? '–' : `\`${value}\``}`);
+  },
+);

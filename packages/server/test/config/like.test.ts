@@ -9,10 +9,8 @@ function like(env: Record<string, string>, program: 'mailpit' | 'mailhog' = 'mai
 
 describe('mayfly dev --like', () => {
   it.each(['mailpit', 'mailhog'] as const)('has the ports of %s and is open to its clients', (program) => {
-    expect(like({}, program)).toMatchObject({
-      config: { dialect: program, smtpPort: 1025, httpPort: 8025, devKey: 'open', sink: 'on' },
-      warning: undefined,
-    });
+    const config = { dialect: program, smtpPort: 1025, httpPort: 8025, devKey: 'open', sink: 'on' };
+    expect(like({}, program)).toMatchObject({ config, warning: undefined });
   });
 
   it.each([
@@ -48,18 +46,16 @@ describe('mayfly dev --like', () => {
 
   it('asks for a password where the other program would', () => {
     const password = 'a_long_password_0123456789';
-    expect(like({ MP_UI_AUTH: `admin:${password} other:x` })).toMatchObject({
-      config: { devKey: 'off', apiKey: password },
-      warning: undefined,
-    });
+    const config = { devKey: 'off', apiKey: password };
+    const read = like({ MP_UI_AUTH: `admin:${password} other:x` });
+    expect(read).toMatchObject({ config, warning: undefined });
+    const warning = expect.stringMatching(/AUTH.*Clients send an API key as the password/);
+    const unread = { config: { devKey: 'off', apiKey: null }, warning };
     for (const [name, value] of [
       ['MP_UI_AUTH', 'admin:short'],
       ['MP_UI_AUTH_FILE', '/auth'],
       ['MH_AUTH_FILE', '/auth'],
     ] as const)
-      expect(like({ [name]: value })).toMatchObject({
-        config: { devKey: 'off', apiKey: null },
-        warning: expect.stringMatching(/AUTH.*Clients send an API key as the password/),
-      });
+      expect(like({ [name]: value })).toMatchObject(unread);
   });
 });

@@ -7,13 +7,7 @@ beforeAll(async () => {
   inbox = await http.createInbox();
 });
 
-const put = (body: unknown) => http.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: body as object });
-const complaint = async (body: unknown): Promise<string> => {
-  const { status, body: problem } = await put(body);
-  expect([status, problem.code]).toEqual([400, 'invalid_request']);
-  return problem.detail;
-};
-const rule = (changes: object) => ({ rules: [{ at: 'rcpt', ...changes }] });
+const put = (body: object) => http.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body });
 
 describe('PUT, GET and DELETE /v1/inboxes/{id}/faults', () => {
   it('sets rules, shows them completed, and removes them', async () => {
@@ -40,20 +34,20 @@ describe('PUT, GET and DELETE /v1/inboxes/{id}/faults', () => {
     expect((await http.api('GET', path)).body).toEqual({ rules: [] });
   });
 
-  it('says what is wrong with a rule', async () => {
-    const wrong: [unknown, string][] = [
-      [rule({}), '"rules[0]" does nothing. Give it a "reply", a "delayMs" or "disconnect": true.'],
-      [
-        { rules: [{ at: 'rctp', delayMs: 1 }] },
-        '"rules[0].at" must be one of "rcpt", "data", "end-of-data", "api", not the string "rctp". Did you mean "rcpt"?',
-      ],
-      [
-        rule({ reply: { code: 451, text: 'two\r\n250 lines' } }),
-        '"rules[0].reply.text" must have only printable ASCII characters (space to ~), because it is part of one line of SMTP. Remove the others.',
-      ],
-      [rule({ delayMs: 900_001 }), '"rules[0].delayMs" must be from 1 to 900000 milliseconds, not 900001.'],
-    ];
-    for (const [body, detail] of wrong) expect(await complaint(body)).toBe(detail);
+  it.each([
+    [{}, '"rules[0]" does nothing. Give it a "reply", a "delayMs" or "disconnect": true.'],
+    [
+      { at: 'rctp', delayMs: 1 },
+      '"rules[0].at" must be one of "rcpt", "data", "end-of-data", "api", not the string "rctp". Did you mean "rcpt"?',
+    ],
+    [
+      { reply: { code: 451, text: 'two\r\n250 lines' } },
+      '"rules[0].reply.text" must have only printable ASCII characters (space to ~), because it is part of one line of SMTP. Remove the others.',
+    ],
+    [{ delayMs: 900_001 }, '"rules[0].delayMs" must be from 1 to 900000 milliseconds, not 900001.'],
+  ])('says what is wrong with the rule %j', async (rule, detail) => {
+    const { status, body } = await put({ rules: [{ at: 'rcpt', ...rule }] });
+    expect([status, body.code, body.detail]).toEqual([400, 'invalid_request', detail]);
     expect((await http.api('GET', `/v1/inboxes/${inbox.id}/faults`)).body).toEqual({ rules: [] });
   });
 });

@@ -1,25 +1,19 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Mayfly } from '@mayfly/client';
 import { createTransport } from 'nodemailer';
-import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type RunningMayfly, type StartOptions, startMayfly } from '../../src/start-mayfly.ts';
+import { useFolder, useFolderOfTest } from '../support/folder.ts';
 
-const PROGRAMS = mkdtempSync(join(tmpdir(), 'programs-'));
-afterAll(() => rmSync(PROGRAMS, { recursive: true, force: true }));
-
+const programs = useFolder();
 /** Temporary folders of the test are made in this one. */
-let folder: string;
+const folder = useFolderOfTest();
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'in-process-'));
-  vi.stubEnv('TMPDIR', folder);
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true, force: true });
+  vi.stubEnv('TMPDIR', folder());
+  return () => void vi.unstubAllEnvs();
 });
 
 const start = async (options?: StartOptions): Promise<RunningMayfly> => {
@@ -29,23 +23,19 @@ const start = async (options?: StartOptions): Promise<RunningMayfly> => {
 };
 const send = async ({ host, port }: RunningMayfly['smtp'], to: string, code: string): Promise<void> => {
   const transport = createTransport({ host, port });
-  const text = `Your code is ${code}.`;
-  try {
-    await transport.sendMail({ from: 'app@example.org', to, subject: 'Code', text });
-  } finally {
-    transport.close();
-  }
+  const mail = { from: 'app@example.org', to, subject: 'Code', text: `Your code is ${code}.` };
+  await transport.sendMail(mail).finally(() => transport.close());
 };
 
 describe('a server in the process of a test', () => {
   it('takes a mail of nodemailer, and leaves no file behind its stop', async () => {
     const { url, apiKey, smtp, stop } = await start();
-    expect(readdirSync(folder)).toHaveLength(1);
+    expect(readdirSync(folder())).toHaveLength(1);
     const inbox = await new Mayfly({ url, apiKey }).createInbox();
     await send(smtp, inbox.address, '482913');
     expect(await inbox.waitForCode()).toBe('482913');
     await Promise.all([stop(), stop()]);
-    expect(readdirSync(folder)).toEqual([]);
+    expect(readdirSync(folder())).toEqual([]);
     await expect(fetch(url)).rejects.toThrow();
   });
 
@@ -81,11 +71,11 @@ describe('a server in the process of a test', () => {
       const servers = [await startMayfly(), await startMayfly()];
       for (const { stop } of servers) await stop();
       console.log('stopped');`;
-    const file = join(PROGRAMS, 'ends.mjs');
+    const file = join(programs(), 'ends.mjs');
     writeFileSync(file, program);
     const args = ['--disable-warning=ExperimentalWarning', file];
     const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 });
-    expect([stdout, stderr, readdirSync(folder)]).toEqual(['stopped\n', '', []]);
+    expect([stdout, stderr, readdirSync(folder())]).toEqual(['stopped\n', '', []]);
   });
 
   it('stops while mail comes in: each sender gets a reply or loses its connection', async () => {
@@ -97,24 +87,23 @@ describe('a server in the process of a test', () => {
     );
     await stop();
     expect(await sent).toHaveLength(20);
-    expect(readdirSync(folder)).toEqual([]);
+    expect(readdirSync(folder())).toEqual([]);
   });
 
   it('names the setting of a port that is in use, and leaves nothing of the start that failed', async () => {
     const { smtp } = await start();
     const settings = { MAYFLY_SMTP_PORT: String(smtp.port) };
     await expect(startMayfly({ settings })).rejects.toThrow(/is in use\..*MAYFLY_SMTP_PORT/);
-    expect(readdirSync(folder)).toHaveLength(1);
+    expect(readdirSync(folder())).toHaveLength(1);
   });
 
   it('takes settings by their names, and refuses unknown ones', async () => {
     const { url, pop3 } = await start({ settings: { MAYFLY_DIALECT: 'mailpit', MAYFLY_POP3_PORT: '0' } });
     expect((await fetch(`${url}/livez`)).status).toBe(200);
     expect(pop3?.port).toBeGreaterThan(0);
-    await expect(startMayfly({ settings: { MAYFLY_SMTP_PROT: '1' } })).rejects.toThrow(
-      /MAYFLY_SMTP_PROT is not a setting.*Did you mean MAYFLY_SMTP_PORT/,
-    );
+    const hint = /MAYFLY_SMTP_PROT is not a setting.*Did you mean MAYFLY_SMTP_PORT/;
+    await expect(startMayfly({ settings: { MAYFLY_SMTP_PROT: '1' } })).rejects.toThrow(hint);
     await expect(startMayfly({ settings: { MAYFLY_ROLES: 'worker' } })).rejects.toThrow(/MAYFLY_ROLES/);
-    expect(readdirSync(folder)).toHaveLength(1);
+    expect(readdirSync(folder())).toHaveLength(1);
   });
 });

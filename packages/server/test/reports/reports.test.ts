@@ -12,6 +12,7 @@ const report = async (query: string): Promise<Body> => {
   return body;
 };
 const mailTo = (to: string, subject: string) => ({ from: 'app@shop.example', to, subject, text: 'x' });
+const FAILED = 'A wait of 0.0 s for a message failed.';
 const wait = (id: string, body: object) =>
   app.api('POST', `/v1/inboxes/${id}/wait`, { body: { timeoutSeconds: 0, ...body } });
 
@@ -38,10 +39,8 @@ describe('GET /v1/reports/runs', () => {
       ...{ lists: { withMessages: 0, empty: 0 }, streams: { withMessages: 0, empty: 0 } },
     });
     expect(body.problems.map((one: string) => one.replace(/\d\.\d s/, '0.0 s'))).toEqual([
-      expect.stringContaining(
-        `${reset.address}: A wait of 0.0 s for a message failed. No message has arrived so far: `,
-      ),
-      `${signUp.address}: A wait of 0.0 s for a message failed. 1 message arrived; none has "Confirm" in its subject.`,
+      expect.stringContaining(`${reset.address}: ${FAILED} No message has arrived so far: `),
+      `${signUp.address}: ${FAILED} 1 message arrived; none has "Confirm" in its subject.`,
       `${signUp.address}: A wait of 0.0 s for silence failed. A message arrived although none was expected.`,
       `${reset.address}: A mail was refused, the last one with "550 5.1.1 No such inbox here".`,
     ]);
@@ -50,9 +49,8 @@ describe('GET /v1/reports/runs', () => {
       ...{ id: signUp.id, address: signUp.address, labels, state: 'deleted', messageCount: 1 },
       waits: { succeeded: 1, failed: 2 },
     });
-    expect(first.waits.failures[0]).toMatchObject({
-      ...{ count: 1, match: { subject: 'Confirm', code: 'true' }, reason: 'timeout', seenCount: 1 },
-    });
+    const match = { subject: 'Confirm', code: 'true' };
+    expect(first.waits.failures[0]).toMatchObject({ count: 1, match, reason: 'timeout', seenCount: 1 });
     expect(first.firstMessageAfterMs).toBe(Date.parse(first.firstMessageAt) - Date.parse(first.createdAt));
     expect(second).toMatchObject({
       ...{ id: reset.id, state: 'expired', messageCount: 0, firstMessageAt: null, firstMessageAfterMs: null },
@@ -60,17 +58,13 @@ describe('GET /v1/reports/runs', () => {
     });
     expect(JSON.stringify(body)).not.toContain('merger');
 
-    expect((await report('label.run=4711&label.worker=2')).inboxes.map(({ id }: Body) => id)).toEqual([
-      reset.id,
-    ]);
+    expect((await report('label.run=4711&label.worker=2')).inboxes).toMatchObject([{ id: reset.id }]);
   });
 
   it('counts a wait that its client makes of several requests once, by how it ended', async () => {
     const { id, address } = await app.createInbox({ labels: { run: 'split' } });
     const waitFor = (subject: string, waitedSeconds?: number) =>
-      app.api('POST', `/v1/inboxes/${id}/wait`, {
-        body: { match: { subject }, timeoutSeconds: 0.01, waitedSeconds },
-      });
+      wait(id, { match: { subject }, timeoutSeconds: 0.01, waitedSeconds });
     for (const waited of [undefined, 25, 50]) await waitFor('never', waited);
     for (const waited of [undefined, 25]) await waitFor('late', waited);
     await app.send(mailTo(address, 'late'));

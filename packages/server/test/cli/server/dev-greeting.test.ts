@@ -6,11 +6,9 @@ import { settingsLike } from '../../../src/config/like.ts';
 /** What `mayfly dev` prints when it is ready. */
 function greeting(env: Record<string, string>, defaults: Readonly<Record<string, string>> = {}): string {
   const lines: string[] = [];
-  const announcer = createDevAnnouncer(
-    parseConfig(env, defaults),
-    (text) => lines.push(text),
-    () => undefined,
-  );
+  const print = (text: string) => lines.push(text);
+  const announcer = createDevAnnouncer(parseConfig(env, defaults), print, () => undefined);
+  const account = { id: 'acc_1', name: 'default', plan: 'unlimited', createdAt: 0 };
   announcer.firstKey('mfk_example');
   announcer.started({
     http: { url: 'http://127.0.0.1:8025', consoleUrl: 'http://127.0.0.1:8025/' },
@@ -18,19 +16,15 @@ function greeting(env: Record<string, string>, defaults: Readonly<Record<string,
     smtp: { host: '127.0.0.1', port: 2525, tlsPort: null },
     pop3: null,
     metrics: null,
-    firstStart: {
-      key: 'mfk_example',
-      account: { id: 'acc_1', name: 'default', plan: 'unlimited', createdAt: 0 },
-    },
+    firstStart: { key: 'mfk_example', account },
   });
   return lines.join('\n');
 }
 
 describe('the greeting of mayfly dev', () => {
   it('names the sink where the sink accepts mail for other addresses', () => {
-    expect(greeting({ MAYFLY_SINK: 'on' })).toMatch(
-      /Sink +takes all mail that no inbox takes.*GET \/v1\/messages/,
-    );
+    const sink = /Sink +takes all mail that no inbox takes.*GET \/v1\/messages/;
+    expect(greeting({ MAYFLY_SINK: 'on' })).toMatch(sink);
     expect(greeting({ MAYFLY_SINK: 'off' })).not.toContain('Sink');
   });
 
@@ -49,9 +43,8 @@ describe('the greeting of mayfly dev', () => {
   });
 
   it('shows a link that signs in to the console, on loopback only', () => {
-    expect(greeting({})).toContain(
-      'Console  http://127.0.0.1:8025/console/open#mfs_code   (signs in; expires 60 s after its first use)',
-    );
+    const link = 'http://127.0.0.1:8025/console/open#mfs_code   (signs in; expires 60 s after its first use)';
+    expect(greeting({})).toContain(`Console  ${link}`);
     for (const [name, value] of [
       ['MAYFLY_HTTP_HOST', '0.0.0.0'],
       ['MAYFLY_PUBLIC_URL', 'https://mail.example.com'],

@@ -1,29 +1,26 @@
 import { stripVTControlCharacters } from 'node:util';
 import { Mayfly } from '@mayfly/client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { printMails } from '../../../src/cli/server/mail-lines.ts';
 import { systemClock } from '../../../src/clock.ts';
-import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { TEST_KEY, useApp } from '../../support/start-app.ts';
 
 describe('the lines of `mayfly dev` at a terminal', () => {
-  let app: TestApp;
-  const ended = new AbortController();
+  const app = useApp();
   const lines: string[] = [];
-  let printing: Promise<void>;
-  beforeAll(async () => {
-    app = await startApp();
-    printing = printMails({
+  beforeAll(() => {
+    const ended = new AbortController();
+    const printing = printMails({
       mayfly: new Mayfly({ url: app.url, apiKey: TEST_KEY }),
       // The pause between two looks for refused mail is no part of the behaviour.
       clock: { ...systemClock, sleep: (_, signal) => systemClock.sleep(10, signal) },
       signal: ended.signal,
       print: (line) => lines.push(stripVTControlCharacters(line)),
     });
-  });
-  afterAll(async () => {
-    ended.abort();
-    await printing;
-    await app.stop();
+    return () => {
+      ended.abort();
+      return printing;
+    };
   });
   const linesOf = (text: string) => lines.filter((line) => line.includes(text));
 
@@ -39,10 +36,10 @@ describe('the lines of `mayfly dev` at a terminal', () => {
   });
 
   it('show mail that was refused, once, with the reason', async () => {
-    for (const localPart of ['nobody-a', 'nobody-b'])
-      await expect(app.send({ to: `${localPart}@mayfly.test`, subject: 'x', text: 'x' })).rejects.toThrow(
-        /550/,
-      );
+    for (const localPart of ['nobody-a', 'nobody-b']) {
+      const sending = app.send({ to: `${localPart}@mayfly.test`, subject: 'x', text: 'x' });
+      await expect(sending).rejects.toThrow(/550/);
+    }
     await expect.poll(() => linesOf('nobody-b')).toHaveLength(1);
     expect(linesOf('nobody-')).toEqual([
       expect.stringMatching(/^\S+ {2}nobody-a@mayfly\.test {2}refused: 550 5\.1\.1 /),
