@@ -11,18 +11,7 @@ export interface Block {
 }
 
 /** A reader of server-sent events on a socket of its own. */
-export interface EventReader {
-  status: number;
-  headers: IncomingMessage['headers'];
-  /** @returns the next block; undefined when the stream has ended or was cut */
-  next(): Promise<Block | undefined>;
-  /** @returns the next event; skips comments */
-  nextEvent(): Promise<Block | undefined>;
-  pause(): void;
-  resume(): void;
-  /** Cuts the connection. */
-  close(): void;
-}
+export type EventReader = Awaited<ReturnType<typeof openStream>>;
 
 export interface StreamOptions {
   as: string;
@@ -45,7 +34,7 @@ function toBlock(text: string): Block {
 }
 
 /** Opens a stream; resolves with the response headers. */
-export async function openStream(url: string, options: StreamOptions): Promise<EventReader> {
+export async function openStream(url: string, options: StreamOptions) {
   const { as, lastEventId, cutAfter = Number.POSITIVE_INFINITY } = options;
   const headers = {
     authorization: `Bearer ${as}`,
@@ -80,6 +69,7 @@ export async function openStream(url: string, options: StreamOptions): Promise<E
   });
   response.on('end', over).on('close', over).on('error', over);
 
+  /** @returns the next block; undefined when the stream has ended or was cut */
   const next = async (): Promise<Block | undefined> => {
     for (;;) {
       const block = blocks.shift();
@@ -93,7 +83,8 @@ export async function openStream(url: string, options: StreamOptions): Promise<E
     status: response.statusCode ?? 0,
     headers: response.headers,
     next,
-    async nextEvent() {
+    /** @returns the next event; skips comments */
+    async nextEvent(): Promise<Block | undefined> {
       for (;;) {
         const block = await next();
         if (!block || block.data !== undefined) return block;
@@ -101,7 +92,8 @@ export async function openStream(url: string, options: StreamOptions): Promise<E
     },
     pause: () => response.pause(),
     resume: () => response.resume(),
-    close() {
+    /** Cuts the connection. */
+    close(): void {
       request?.destroy();
       over();
     },

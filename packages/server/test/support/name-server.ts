@@ -11,17 +11,7 @@ export type Zone = Record<string, Partial<Record<RecordType, Records>> | 'servfa
 type Records = string[] | 'servfail' | ((earlier: number) => string[]);
 type RecordType = keyof typeof TYPES;
 
-export interface NameServer {
-  /** `address:port`. */
-  address: string;
-  /** The records, which a test may change. */
-  zone: Zone;
-  /** The queries in order, such as `TXT shop.test`. */
-  questions: string[];
-  /** Resolves when this query has arrived. */
-  untilAsked(question: string): Promise<void>;
-  close(): void;
-}
+export type NameServer = Awaited<ReturnType<typeof startNameServer>>;
 
 const TYPES = { A: 1, CNAME: 5, PTR: 12, MX: 15, TXT: 16, AAAA: 28 } as const;
 const NO_ERROR = 0;
@@ -29,16 +19,20 @@ const SERVFAIL = 2;
 const NXDOMAIN = 3;
 
 /** Starts a name server on loopback (RFC 1035 section 4). */
-export async function startNameServer(zone: Zone = {}): Promise<NameServer> {
+export async function startNameServer(zone: Zone = {}) {
   const socket = createSocket('udp4');
   const questions: string[] = [];
   const watchers = new Set<() => void>();
-  const server: NameServer = {
+  const server = {
+    /** `address:port`. */
     address: '',
+    /** The records, which a test may change. */
     zone,
+    /** The queries in order, such as `TXT shop.test`. */
     questions,
-    untilAsked: (question) =>
-      new Promise((resolve) => {
+    /** Resolves when this query has arrived. */
+    untilAsked: (question: string) =>
+      new Promise<void>((resolve) => {
         const look = () => {
           if (!questions.includes(question)) return;
           watchers.delete(look);
@@ -47,7 +41,7 @@ export async function startNameServer(zone: Zone = {}): Promise<NameServer> {
         watchers.add(look);
         look();
       }),
-    close: () => socket.close(),
+    close: () => void socket.close(),
   };
   socket.on('message', (query, from) => {
     const { name, end } = readName(query);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { type ApiClient, apiClient } from './api-client.ts';
+import { apiClient } from './api-client.ts';
 
 const MAIN = fileURLToPath(new URL('../../bin/mayfly.js', import.meta.url));
 const SOURCES = fileURLToPath(new URL('../../bin/sources.js', import.meta.url));
@@ -15,20 +15,7 @@ export interface Inbox {
 }
 
 /** A process of `mayfly serve` or `mayfly dev` on free ports. */
-export interface ServerProcess {
-  url: string;
-  /** The account's key. */
-  key: string;
-  smtpPort: number;
-  /** Standard output until the server was ready. */
-  greeting: string;
-  process: ChildProcess;
-  /** Uses the account's key; rejects when the process has ended. */
-  api: ApiClient;
-  createInbox(): Promise<Inbox>;
-  /** Sends a signal and waits for the exit. @returns the exit code, null if the signal ended the process, and the duration */
-  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<{ code: number | null; ms: number }>;
-}
+export type ServerProcess = Awaited<ReturnType<typeof startServer>>;
 
 export interface ServerOptions {
   /** Default `serve`. */
@@ -69,23 +56,27 @@ export function spawnServer(options: ServerOptions): ChildProcess {
 }
 
 /** Starts a server and waits until it is ready. @throws Error with its output if it exits before */
-export async function startServer(options: ServerOptions): Promise<ServerProcess> {
+export async function startServer(options: ServerOptions) {
   const child = spawnServer(options);
   const [url, port, greeting] = await untilGreeting(child);
   const api = apiClient(url, KEY);
   return {
     url,
+    /** The account's key. */
     key: KEY,
     smtpPort: Number(port),
+    /** Standard output until the server was ready. */
     greeting,
     process: child,
+    /** Uses the account's key; rejects when the process has ended. */
     api,
-    async createInbox() {
+    async createInbox(): Promise<Inbox> {
       const { status, body } = await api('POST', '/v1/inboxes', { body: { ttlMinutes: 600 } });
       if (status !== 201) throw new Error(`no inbox: ${status} ${JSON.stringify(body)}`);
       return body;
     },
-    async end(signal) {
+    /** Sends a signal and waits for the exit. @returns the exit code, null if the signal ended the process, and the duration */
+    async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<{ code: number | null; ms: number }> {
       const begun = performance.now();
       const exited = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined;
       child.kill(signal);

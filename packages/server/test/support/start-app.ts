@@ -8,9 +8,8 @@ import { createApp } from '../../src/app.ts';
 import { databasePath, parseConfig } from '../../src/config/config.ts';
 import { openPostgres } from '../../src/database/postgres/open.ts';
 import { openSqlite } from '../../src/database/sqlite/open.ts';
-import type { Store } from '../../src/store.ts';
 import { newDatabase } from '../store/postgres/open-postgres.ts';
-import { type ApiClient, apiClient, type Body } from './api-client.ts';
+import { apiClient, type Body } from './api-client.ts';
 import { hasPostgres } from './postgres.ts';
 import { sharedParsing } from './shared-parsing.ts';
 import { ofTest, startedOnce } from './started.ts';
@@ -22,34 +21,19 @@ if (ON_POSTGRES && !(await hasPostgres())) throw new Error('There is no PostgreS
 /** The key of the first account in every test app. */
 export const TEST_KEY = 'test_key_0123456789abcdef';
 
-/** The production app in this process, on free ports and its own data folder. */
-export interface TestApp {
-  url: string;
-  /** The port is 0 if the role `smtp` does not run. */
-  smtp: { host: string; port: number };
-  /** 0 without MAYFLY_POP3_PORT. */
-  pop3Port: number;
-  /** Null without MAYFLY_METRICS_PORT. */
-  metricsUrl: string | null;
-  dataDir: string;
-  /** Opens its database beside it, as the command line of the operator does; the caller closes it. */
-  openStore(): Promise<Store>;
-  /** Uses the account's key by default. */
-  api: ApiClient;
-  /** Creates an inbox with the account's key. */
-  createInbox(
-    body?: object,
-  ): Promise<{ id: string; address: string; token: string; cursor: string; phoneNumber: string | null }>;
-  /** @returns the summaries of an inbox's messages, newest first; by default with the account's key */
-  messages(inbox: { id: string }, query?: string, as?: string): Promise<Body[]>;
-  /** Signs up. @returns the key of a new account */
-  newAccount(): Promise<string>;
-  /** Sends a mail with nodemailer; resolves with the final reply. */
-  send(mail: Mail.Options): Promise<string>;
-  stop(): Promise<void>;
+export type TestApp = Awaited<ReturnType<typeof startApp>>;
+
+/** An inbox as its creation shows it. */
+interface CreatedInbox {
+  id: string;
+  address: string;
+  token: string;
+  cursor: string;
+  phoneNumber: string | null;
 }
 
 /**
+ * Starts the production app in this process, on free ports and its own data folder.
  * @param env additional settings
  * @param dataDir an existing data folder, which the caller deletes
  */
@@ -57,7 +41,7 @@ export async function startApp(
   env: Record<string, string> = {},
   overrides: Overrides = {},
   dataDir?: string,
-): Promise<TestApp> {
+) {
   const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'mayfly-test-'));
   const settings = {
     MAYFLY_HTTP_PORT: '0',
@@ -78,25 +62,34 @@ export async function startApp(
   const api = apiClient(http.url, TEST_KEY);
   return {
     url: http.url,
+    /** The port is 0 if the role `smtp` does not run. */
     smtp,
+    /** 0 without MAYFLY_POP3_PORT. */
     pop3Port: pop3?.port ?? 0,
+    /** Null without MAYFLY_METRICS_PORT. */
     metricsUrl: metrics?.url ?? null,
     dataDir: folder,
+    /** Opens its database beside it, as the command line of the operator does; the caller closes it. */
     openStore: () =>
       config.databaseUrl === null
         ? openSqlite({ path: databasePath(folder), exclusive: false })
         : openPostgres({ url: config.databaseUrl }),
+    /** Uses the account's key by default. */
     api,
-    async createInbox(body = {}) {
+    /** Creates an inbox with the account's key. */
+    async createInbox(body: object = {}): Promise<CreatedInbox> {
       const answer = await api('POST', '/v1/inboxes', { body });
       if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);
       return answer.body;
     },
-    messages: async ({ id }, query = '', as = TEST_KEY) =>
+    /** @returns the summaries of an inbox's messages, newest first; by default with the account's key */
+    messages: async ({ id }: { id: string }, query = '', as = TEST_KEY): Promise<Body[]> =>
       (await api('GET', `/v1/inboxes/${id}/messages${query}`, { as })).body.messages,
-    newAccount: async () =>
+    /** Signs up. @returns the key of a new account */
+    newAccount: async (): Promise<string> =>
       (await api('POST', '/v1/accounts', { as: null, body: { name: 'other' } })).body.key,
-    async send(mail) {
+    /** Sends a mail with nodemailer; resolves with the final reply. */
+    async send(mail: Mail.Options): Promise<string> {
       const transport = createTransport({ host: smtp.host, port: smtp.port });
       try {
         return (await transport.sendMail(mail)).response;
@@ -104,7 +97,7 @@ export async function startApp(
         transport.close();
       }
     },
-    async stop() {
+    async stop(): Promise<void> {
       await app.stop();
       if (dataDir === undefined) rmSync(folder, { recursive: true, force: true });
     },

@@ -3,16 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** A TCP proxy on loopback that delays, freezes and resets connections. */
-export interface TcpProxy {
-  port: number;
-  /** @returns the open connections */
-  connections(): Connection[];
-  /** Delay of each piece of data, milliseconds. */
-  delayMs: number;
-  /** If true, new connections are accepted and frozen at once, as by a machine that hangs. */
-  freezesNew: boolean;
-  close(): Promise<void>;
-}
+export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
 /** Maximum length of `begin`. */
 const KEPT_LETTERS = 4_000;
@@ -77,14 +68,17 @@ function pipe(client: Socket, server: Socket, delay: () => number, onClosed: () 
  * Starts a proxy to a port of loopback.
  * @param delay called for each piece of data; @returns its delay in milliseconds, which is added to `delayMs`
  */
-export async function startTcpProxy(target: () => number, delay = () => 0): Promise<TcpProxy> {
+export async function startTcpProxy(target: () => number, delay = () => 0) {
   const open = new Set<Connection>();
   const proxy = {
     port: 0,
+    /** Delay of each piece of data, milliseconds. */
     delayMs: 0,
+    /** If true, new connections are accepted and frozen at once, as by a machine that hangs. */
     freezesNew: false,
+    /** @returns the open connections */
     connections: () => [...open],
-    async close() {
+    async close(): Promise<void> {
       server.close();
       for (const connection of open) connection.end();
       await once(server, 'close');
