@@ -2,17 +2,13 @@ import { randomInt } from 'node:crypto';
 import { givenSeed } from './form.ts';
 
 /** Pseudo-random numbers: the same seed gives the same sequence. */
-export interface Chance {
-  seed: number;
-  /** @returns an integer from `low` up to and including `high` */
-  between(low: number, high: number): number;
-}
+export type Chance = ReturnType<typeof chance>;
 
 /**
  * Creates a mulberry32 generator.
  * @param seed random by default; the title of a test should contain it, so that a failure can be repeated
  */
-export function chance(seed = givenSeed() ?? randomInt(2 ** 31)): Chance {
+export function chance(seed = givenSeed() ?? randomInt(2 ** 31)) {
   let state = seed;
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0;
@@ -20,5 +16,9 @@ export function chance(seed = givenSeed() ?? randomInt(2 ** 31)): Chance {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
-  return { seed, between: (low, high) => low + Math.floor(next() * (high - low + 1)) };
+  return {
+    seed,
+    /** @returns an integer from `low` up to and including `high` */
+    between: (low: number, high: number): number => low + Math.floor(next() * (high - low + 1)),
+  };
 }

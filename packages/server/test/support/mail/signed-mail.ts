@@ -3,24 +3,17 @@ import { createTransport } from 'nodemailer';
 import type Mail from 'nodemailer/lib/mailer/index.js';
 
 /** A domain that signs its mails with DKIM (RFC 6376). */
-export interface Signer {
-  /** Name and text of the TXT record with the public key. */
-  keyName: string;
-  keyText: string;
-  /** DKIM options of nodemailer. */
-  options: { domainName: string; keySelector: string; privateKey: string };
-}
+export type Signer = ReturnType<typeof createSigner>;
 
-export function createSigner(domainName: string, keySelector = 's1'): Signer {
-  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+export function createSigner(domainName: string, keySelector = 's1') {
+  const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const privateKey = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   return {
+    /** Name and text of the TXT record with the public key. */
     keyName: `${keySelector}._domainkey.${domainName}`,
-    keyText: `v=DKIM1; k=rsa; p=${publicKey.export({ type: 'spki', format: 'der' }).toString('base64')}`,
-    options: {
-      domainName,
-      keySelector,
-      privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-    },
+    keyText: `v=DKIM1; k=rsa; p=${pair.publicKey.export({ type: 'spki', format: 'der' }).toString('base64')}`,
+    /** DKIM options of nodemailer. */
+    options: { domainName, keySelector, privateKey },
   };
 }
 
