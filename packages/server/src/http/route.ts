@@ -36,7 +36,7 @@ type Operation<Params, Query, Headers, Body> = Partial<Inputs<Params, Query, Hea
     operationId: string;
     summary: string;
     description: string;
-    /** Response schemas by status. A successful response has the lowest one. */
+    /** Response schemas by status. The lowest status is that of a successful response. */
     response: Record<number, object>;
     handler: Handler<Inputs<Params, Query, Headers, Body>>;
   };

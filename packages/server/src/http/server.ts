@@ -233,13 +233,13 @@ class HttpConnection implements LimitedConnection {
   }
 }
 
-/** Limit of requests per client address and turn of the event loop. A thousand users would send fewer. */
+/** Limit of requests of one address in one turn of the event loop. Even 1,000 users behind it send fewer. */
 const MAX_REQUESTS = 500;
 /** What a body chunk adds to the count of requests: it takes an eighth of the CPU time of a request. */
 const REQUESTS_PER_CHUNK = 1 / 8;
 
-// Node reads 64 KiB of every readable connection in one turn, up to 3,600 requests, and then accepts one connection.
-// Above the limit, connections of an address pause for at least as long as the turn took, so that others are accepted.
+// In one turn, Node reads up to 64 KiB (3,600 requests) per connection and accepts one new connection.
+// Above the limit, connections of an address pause at least as long as the turn took, so others are accepted.
 function createTurnLimit(limiter: ConnectionLimiter<HttpConnection>, clock: Clock) {
   const parsed = new Map<string, number>();
   const paused = new Map<string, HttpConnection[]>();

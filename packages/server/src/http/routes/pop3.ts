@@ -99,7 +99,7 @@ export function createPop3Server(config: Config, deps: Pop3Deps) {
   const logIn = async ({ username, password }: Credentials, ip: string): Promise<Maildrop | undefined> => {
     const send = senderOf(deps, stopping.signal, password, ip);
     const hasDevKey = isDevKey(`Bearer ${password}`);
-    // Unlike the API, this listener may accept other machines while the development key is valid.
+    // Unlike the API, POP3 may be open to other machines while the development key is valid.
     if (hasDevKey && !isLoopback(ip)) return undefined;
     const inbox = hasDevKey
       ? await inboxForDevKey(send, username)
