@@ -22,7 +22,7 @@ export interface Share {
   revoke(): void;
   held: number;
   isComplete: boolean;
-  /** `held` when the measurement began; undefined if the share was opened or waited since, so is not measured. */
+  /** `held` at the start of a measurement; undefined (not measured) if the share is newer or waited since. */
   before: number | undefined;
 }
 

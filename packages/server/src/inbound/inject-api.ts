@@ -42,7 +42,7 @@ const DELETED =
   'The message was stored, and deleted before it could be returned. Send it again if it is still needed.';
 const ERRORS = ['inbox_full', 'message_too_large', 'malformed_message'] satisfies ErrorCode[];
 
-/** Returns an error handler: for `code`, it throws as {@link throwEnded}, or `otherwise` for a live inbox. */
+/** Returns an error handler that calls {@link throwEnded} for errors of `code` and rethrows all others. */
 const reportEnd =
   ({ store, clock }: HttpDeps, request: FastifyRequest, code: ErrorCode, otherwise?: AppError) =>
   (error: unknown) => {

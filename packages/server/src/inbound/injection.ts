@@ -21,7 +21,7 @@ interface InjectedMessage extends Incoming {
   requestId: string;
 }
 
-/** A message of an import. The size limit does not count the Received line that it has from its receipt. */
+/** A message of an import. Its size limit is slightly higher, because it already has a Received line. */
 interface RecordedMail extends Incoming {
   envelope: MailEnvelope;
 }

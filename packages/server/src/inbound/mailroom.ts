@@ -115,7 +115,7 @@ function itemsOf(served: Served): Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'k
   };
 }
 
-/** A mail with the recipients that have an inbox, at least one. */
+/** A mail with its recipients that have an inbox. There is at least one such recipient. */
 interface Admitted {
   sending: Sending;
   envelope: MailEnvelope;
@@ -244,7 +244,7 @@ const SMTP_STATUS: Partial<Record<AppError['code'], string>> = {
   inbox_full: '452 4.2.2',
 };
 
-/** The reply that SMTP would give to this error. Explanations of failed waits depend on its status. */
+/** The reply that SMTP would give to this error. Explanations of failed waits read it (`waits/causes.ts`). */
 const replyOf = (error: unknown): string =>
   error instanceof AppError
     ? `${SMTP_STATUS[error.code] ?? '451 4.3.0'} ${error.message}`

@@ -27,7 +27,7 @@ import { messageTooLarge, TRACE_HEADROOM_BYTES } from './incoming-mail.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 const KNOWN_INBOXES = 1_000;
-/** Number of messages whose reply time is kept in memory. It is not stored: replies follow the commit. */
+/** Number of reply times in memory. They are not stored: a reply is sent after its message was stored. */
 const REPLY_TIMES = 20_000;
 
 export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
