@@ -14,7 +14,7 @@ import { quoted } from '../text/nearest.ts';
 import { onFreeAddress, partsOf, wantedAddress } from './address-parameters.ts';
 import { type IdempotentRequest, type InboxRecord, PERMANENT_UNTIL, type StagedMails } from './records.ts';
 
-/** Too many bytes to guess. The read token of an idempotent creation is derived from the nonce. */
+/** Read tokens are derived from the nonce and the Idempotency-Key, so the nonce must be too long to guess. */
 const NONCE_BYTES = 16;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 

@@ -29,7 +29,7 @@ export interface NewInbox {
   createdAt: number;
   expiresAt: number;
   maxExpiresAt: number;
-  /** When the last message of the recording is due that the inbox replays; undefined without a recording. */
+  /** Time at which the last message of the replayed recording is due; undefined if nothing is replayed. */
   replayUntil?: number;
 }
 

@@ -43,7 +43,7 @@ async function occupy(tx: Tx, { address, accountId, inboxId, busyUntil, until }:
   return taken > 0;
 }
 
-/** Claims the address of a new inbox; for a catch-all inbox or sink, also its key. @throws AppError `address_taken` */
+/** Claims an address, and the table key of a catch-all inbox or sink. @throws AppError `address_taken` */
 export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, now: number): Promise<void> {
   const { accountId, address, inboxId, expiresAt: busyUntil } = tenancy;
   const until = busyUntil + ADDRESS_QUARANTINE_MS;
@@ -67,7 +67,7 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
   }
 }
 
-/** Sets when an inbox loses its address and the quarantine begins. @returns false if the inbox has none */
+/** Sets when an inbox loses its address and the quarantine begins. @returns false if it already lost it */
 export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>): Promise<boolean> {
   const { address, inboxId, expiresAt } = tenancy;
   const moved = await tx.all<{ address: string }>(

@@ -43,7 +43,7 @@ async function storeResponse(
   webhook: InboxWebhook | null,
 ): Promise<void> {
   const texts = [JSON.stringify(inbox), webhook && JSON.stringify(webhook)] as const;
-  // Replaces a row with this key, which has expired. A repeated request gets the stored response again.
+  // If a row has this key, it has expired and is replaced. A repeated request gets the stored response again.
   await tx.run(
     sql`insert into idempotency (key_id, key_hash, body_hash, nonce, inbox, webhook, expires_at)
       values (${inbox.accountId}, ${keyHash}, ${bodyHash}, ${nonce}, ${texts[0]}, ${texts[1]},

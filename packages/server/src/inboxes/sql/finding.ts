@@ -64,7 +64,7 @@ const takes = (address: string, now: number): Sql =>
     where address in (${address}, ${allOfDomain(domainOf(address))}) and busy_until > 0 and reserved_until > ${now}
     order by case when address = ${address} then 0 else 1 end limit 1)`;
 
-/** True if the address has the word, or the JSON text of the labels, in which `team=a` is `team":"a`. */
+/** Condition: the address or the JSON text of the labels has the word. `team=a` finds `team":"a` in JSON. */
 const hasWord = (word: string): Sql => {
   const asJson = (text: string) => JSON.stringify(text).slice(1, -1);
   const pattern = (text: string) => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
