@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer';
 import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 
-/** Limits of RFC 5321 section 4.5.3.1 (256 octets with angle brackets for a path), RFC 1035 section 2.3.4. */
+/** RFC 5321 section 4.5.3.1, RFC 1035 section 2.3.4. With angle brackets, an address has up to 256 octets. */
 const MAX_LOCAL_OCTETS = 64;
 const MAX_DOMAIN_OCTETS = 255;
 const MAX_ADDRESS_OCTETS = 254;
@@ -56,7 +56,7 @@ function atSign(path: string): number {
 
 /**
  * Parses an SMTP path (RFC 5321 section 4.1.2, RFC 6531) with or without angle brackets. Rejects comments
- * and folding white space, as in header fields. @returns undefined if `text` is not exactly one address
+ * and folding white space, which only headers allow. @returns undefined if `text` is not exactly one address
  */
 export function parseAddress(text: string, options: { smtputf8?: boolean } = {}): ParsedAddress | undefined {
   let path = text;

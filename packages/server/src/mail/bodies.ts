@@ -73,7 +73,7 @@ function notationOf(alternative: Part, kind: BodyKind): string {
 
 const withoutBrackets = (id: string): string => id.trim().replace(/^<|>$/g, '');
 
-/** Returns the root (RFC 2387): the part named by `start`, else the first part that can be shown, if any. */
+/** The root (RFC 2387): the part named by `start`, else the first if it can be shown, else a better one. */
 function relatedRoot({ children, parameters }: Part): Part | undefined {
   const start = withoutBrackets(parameters.get('start') ?? '');
   const named =

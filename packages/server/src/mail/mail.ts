@@ -7,7 +7,7 @@ export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 
 type Contained = 'from' | 'to' | 'cc' | 'subject' | 'preview' | 'attachmentCount' | 'inlineCount' | 'codes';
 
-/** Limited in size (see limits.ts), because lists return many. Only `via` comes from the envelope. */
+/** Limited in size (limits.ts), because lists return many summaries. Only `via` comes from the envelope. */
 export type MailSummary = Pick<MessageSummary, Contained | 'via'>;
 
 type Headers =

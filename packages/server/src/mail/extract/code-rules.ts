@@ -8,11 +8,11 @@ import { PURPOSES } from './link-words.ts';
 /** Characters before a candidate that are searched for its announcement. */
 const REACH = 240;
 const WORDS_NEAR = 7;
-/** Number of words that are skipped at another number, because they describe that number. */
+/** Words to skip at another number: the number itself, and the two words before it, which describe it. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 const SOMETHING_ELSE = -1;
-/** Minimum points of the shapes `year` and `loose` directly after a word like "code" and a colon or "is". */
+/** Minimum points of a `year` or `loose` candidate directly after a word like "code" and a colon or "is". */
 const SURE_ENOUGH = 85;
 /** Minimum points if more text is between that word and the candidate, and always for the shape `words`. */
 const SURE_IN_SENTENCE = 97;
@@ -193,7 +193,7 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   return isNamed || phrases.EXPIRED.test(after);
 }
 
-/** Returns the score of a candidate that cannot be a code, whatever announces it; undefined for others. */
+/** Returns a score if the candidate is no code even after text such as "your code:"; otherwise undefined. */
 function refusal(setting: Setting): number | undefined {
   const { alone, direct, sentence, after, sentenceWords, kindsBefore, kindsAfter, candidate } = setting;
   const { shape, value } = candidate;

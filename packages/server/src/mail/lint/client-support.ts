@@ -68,7 +68,7 @@ class FeatureReader extends TagReader {
       const property = declaration.slice(0, colon).trim();
       const value = declaration.slice(colon + 1).trim();
       this.use(`value:${property}:${value}`, place);
-      // Properties with these values are not reported, because they look the same without support.
+      // A mail with these values looks the same in clients without the property, so they are not reported.
       if (!/^(?:static|relative|initial|auto|0|none|normal)\b/.test(value))
         this.use(`property:${property}`, place);
       for (const [, name] of value.matchAll(/(?<![a-z-])([a-z-]{1,30})\(/g))

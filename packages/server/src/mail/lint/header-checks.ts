@@ -79,7 +79,7 @@ export function noOneClickUnsubscribe({ mail: { content } }: LintedMail): string
 const fieldOf = ({ headers }: MailContent, key: string): string =>
   headers.find(({ name }) => name.toLowerCase() === key)?.value.trim() ?? '';
 
-/** Whether a mail goes to subscribers. Automatic replies can be `bulk`; replies quote unsubscribe links. */
+/** Whether subscribers get the mail. Ignores `bulk` in automatic replies and unsubscribe links in replies. */
 function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const isAutomatic = !/^(?:no\b.*)?$/i.test(fieldOf(content, 'auto-submitted'));
   if (/^(?:bulk|list)$/i.test(fieldOf(content, 'precedence')) && !isAutomatic) return true;

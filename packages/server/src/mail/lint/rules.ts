@@ -50,7 +50,7 @@ export const RULES: readonly Rule[] = [
   ['insecure-image', 'warning', 'W3C Mixed Content section 3.2', ofPage,
     'This is loaded without encryption. Web mail on https: does not show it; use https:.'],
   ['little-client-support', 'info', `https://www.caniemail.com (data of ${support.date})`, rarelySupported],
-  // Accessibility rules, from the report of the Email Markup Consortium. Problems of most mails are `info`.
+  // Accessibility rules, from a report of the Email Markup Consortium. `info`: problems that most mails have.
   ['html-lang', 'info', 'WCAG 2.2 success criterion 3.1.1', ofPage,
     'No element says the language, so a screen reader guesses it. Write <html lang="en">, and lang on the first element of the body too.'],
   ['html-dir', 'info', 'WCAG 2.2 success criterion 1.3.2', ofPage,

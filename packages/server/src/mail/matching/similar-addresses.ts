@@ -107,7 +107,7 @@ export class RecipientLines {
   }
 }
 
-/** Whether two local parts may be similar: a typing error changes at most two bits, a tag only adds bits. */
+/** Whether local parts may be similar: a typo changes at most 2 bits, a suffix like `-qa` only adds bits. */
 const areLettersSimilar = (letters: number, wanted: number): boolean =>
   (letters & wanted) === letters ||
   (letters & wanted) === wanted ||

@@ -166,7 +166,7 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
   );
 }
 
-/** Removes an escape sequence that another one directly follows: TextDecoder would return U+FFFD for it. */
+/** Removes escape sequences directly before another one: TextDecoder would return U+FFFD for each of them. */
 function withoutEmptyStretches(bytes: Buffer): Buffer {
   const pieces = bytes.toString('latin1').split(ESC);
   const kept = pieces.filter((piece, at) => piece.length !== 2 || at === 0 || at === pieces.length - 1);

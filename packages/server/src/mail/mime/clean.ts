@@ -8,7 +8,7 @@ const INVISIBLES = new RegExp(INVISIBLE, 'gv');
 export const withoutInvisible = (text: string): string => text.replace(INVISIBLES, '');
 
 const PIECE_CHARACTERS = 64 * 1024;
-/** Long texts are split before a run of white space, because no caller's pattern matches across its start. */
+/** Long texts are split where white space begins, because no caller's pattern matches across such a place. */
 const BLANK_BEGINS = /(?<=\S)\s/;
 
 function endOfPiece(text: string, at: number): number {

@@ -1,4 +1,4 @@
-/** Known fields. If one of them follows an invalid line, the line belongs to the header, else to the body. */
+/** Known fields. An invalid line does not end the header if a known field follows (see `isKnown`). */
 export const FIELD_NAMES: ReadonlySet<string> = new Set(
   (
     'from to cc bcc subject date sender reply-to message-id in-reply-to references comments keywords ' +

@@ -171,7 +171,7 @@ class PartScan {
   }
 
   private endParts({ multipart, isLast, breakStart }: Delimiter): void {
-    // The header of a part without a body includes the line break before the delimiter: `end` < `bodyStart`.
+    // A part without a body: its header ends with the line break before the delimiter, so `bodyStart` > `end`.
     let end = breakStart;
     for (let inner = this.open.pop(); inner !== undefined && inner !== multipart; inner = this.open.pop()) {
       end = Math.max(end, inner.bodyStart);
@@ -179,7 +179,7 @@ class PartScan {
       this.forgetBoundary(inner);
     }
     if (isLast) this.forgetBoundary(multipart);
-    // A multipart with parts ends at an outer delimiter: an epilogue may follow its own last delimiter.
+    // A multipart that has parts stays open after its last delimiter, because an epilogue may follow.
     if (!isLast || multipart.children.length > 0) this.open.push(multipart);
     else multipart.bodyEnd = Math.max(multipart.bodyStart, breakStart);
   }
