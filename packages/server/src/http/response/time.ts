@@ -1,7 +1,7 @@
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../clock.ts';
 
 let day = Number.NaN;
-/** Date of the last result, cached: most times in a list have the same date, and `Date` takes 1 µs each. */
+/** Date part of the last result. Most times in a list have the same date, and computing it takes 1 µs. */
 let date = '';
 const two = (value: number): string => (value < 10 ? `0${value}` : `${value}`);
 

@@ -25,7 +25,7 @@ interface Pop3Deps extends ServerDeps {
   findInbox: FindCaptureTarget;
 }
 
-/** Up to this `Retry-After`, the server repeats a request itself: POP3 clients do not know rate limits. */
+/** The longest `Retry-After` after which POP3 repeats an API request. Its clients know no rate limits. */
 const MAX_RETRY_AFTER_SECONDS = 5;
 
 type Send = (
