@@ -13,7 +13,7 @@ export const PERMANENT_UNTIL = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 export const SINK_MESSAGES = 10_000;
 export const IDEMPOTENCY_MS = DAY_MS;
 
-/** `catch-all` gets mail to all addresses of its domain that have no inbox; `sink` (at most one) all remaining mail. */
+/** `catch-all` gets mail to addresses of its domain without an inbox; the only `sink` gets all other mail. */
 export type InboxKind = 'address' | 'catch-all' | 'sink';
 
 export interface NewInbox {
