@@ -13,7 +13,7 @@ export interface HtmlAnchor {
 }
 
 export interface HtmlReading {
-  /** The visible text: one line per block, tabs between table cells, no other repeated white space. */
+  /** The visible text: one line per block, a tab between table cells, and single spaces between words. */
   words: string;
   anchors: HtmlAnchor[];
   images: MailImage[];

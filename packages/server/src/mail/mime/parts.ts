@@ -171,7 +171,7 @@ class PartScan {
   }
 
   private endParts({ multipart, isLast, breakStart }: Delimiter): void {
-    // A part without a body: its header ends with the line break before the delimiter, so `bodyStart` > `end`.
+    // If there is no body, the header ends with the line break before the delimiter, so `bodyStart` > `end`.
     let end = breakStart;
     for (let inner = this.open.pop(); inner !== undefined && inner !== multipart; inner = this.open.pop()) {
       end = Math.max(end, inner.bodyStart);
