@@ -157,7 +157,7 @@ async function createParts(given: Given) {
     onRefusalsLost: (err) => log.error({ err }, 'Refusals could not be stored'),
   });
   opened.onClose(() => receiver.settled());
-  // The limit of the plan does not count the Received line that an imported message has from its receipt.
+  // An imported message may exceed the plan's limit by the Received line that it got when it was received.
   const budget = new ByteBudget({
     capacity: IN_FLIGHT_BYTES + TRACE_HEADROOM_BYTES,
     largest: plans.largestMessageBytes + TRACE_HEADROOM_BYTES,
@@ -178,7 +178,7 @@ async function createParts(given: Given) {
   };
 }
 
-/** Opens the database, and creates the first account and the sink (inbox for all other mail) if missing. */
+/** Waits for the database. Creates the first account and the sink (for mail without an inbox) if missing. */
 async function prepareData(parts: Parts, onFirstKey?: OnFirstKey) {
   const { config, store, usage, clock, opened } = parts;
   await parts.databaseOpened;

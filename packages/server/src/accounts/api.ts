@@ -110,7 +110,7 @@ export function keyRoutes(app: App, context: RouteContext): void {
   });
 }
 
-/** Parses a future time. @throws AppError `invalid_request`, even for a leap second, unknown to `Date` */
+/** Parses a future time. @throws AppError `invalid_request`, also for leap seconds: `Date` rejects them */
 function futureTime(text: string, now: number): number {
   const time = Date.parse(text);
   if (time > now && time <= END_OF_TIME) return time;

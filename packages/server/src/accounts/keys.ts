@@ -44,7 +44,7 @@ interface SignUpDeps {
   clock: Pick<Clock, 'now'>;
 }
 
-/** Creates an account without a credential. @throws AppError `rate_limited`, `unavailable` */
+/** Creates an account and its first key. @throws AppError `rate_limited`, `unavailable` */
 export async function signUp(
   { store, rate, clock }: SignUpDeps,
   plan: string,

@@ -97,7 +97,7 @@ export const accounts = {
 
   create: write(async (tx, account: AccountRecord, key: HashedKey | null): Promise<void> => {
     await insertAccount(tx, account);
-    // Fails if a key with this hash exists: otherwise the account would have no key.
+    // No `on conflict`: if the hash exists, this must fail, and not leave the account without the key.
     if (key) await insertKey(tx, key, EMPTY);
   }),
 
