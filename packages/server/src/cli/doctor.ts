@@ -17,7 +17,7 @@ const CONNECTION_MS = 10_000;
 const DNS = { timeout: 2_000, tries: 2 };
 /** Fewer days cause a warning: ACME clients renew 30 days before the expiry, so the renewal has failed. */
 const MIN_VALID_DAYS = 14;
-/** A larger difference causes a warning: receivers often reject webhooks whose signature is 5 minutes old. */
+/** Warns long before a difference of 5 minutes, at which receivers often reject webhooks as too old. */
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
 type Finding = { result: 'ok' | 'warning' | 'problem'; text: string; advice?: string };

@@ -110,7 +110,7 @@ function requireReply(start: string, reply: string): void {
   if (!reply.startsWith(start)) throw new SmtpRejection(reply, null);
 }
 
-/** @returns the reply to the message ('' if all recipients are rejected) @throws SmtpRejection for other rejections */
+/** @returns `reply`: '' if no recipient is accepted @throws SmtpRejection if any command but RCPT fails */
 export async function deliver(server: HostPort, envelope: Envelope) {
   const { socket, next, say } = openDialog(server, 15_000);
   const rejected: SmtpRejection[] = [];

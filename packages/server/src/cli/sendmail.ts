@@ -22,7 +22,7 @@ import {
 /** Exit codes of sysexits(3). */
 const EXIT = { ok: 0, usage: 64, noUser: 67, unavailable: 69, tempFail: 75 };
 
-/** Options of sendmail(8); all others are errors. Many are accepted, but have no effect. */
+/** Options of sendmail(8). Many of these have no effect. An option that is not listed is an error. */
 const FLAGS = [...'inmtvGU'];
 const WITH_VALUE = [...'fFrSbBACDhLNeopRVX'];
 const OPTIONS: NonNullable<ParseArgsConfig['options']> = {

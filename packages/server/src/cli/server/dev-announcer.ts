@@ -32,7 +32,7 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
-/** Adds a sign-in code, unless other machines could use it: others may read the output in a log. */
+/** Logs may keep this link. So it has a sign-in code only if other machines cannot use it or need no code. */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
   const isOwn = LOOPBACK.test(config.httpHost) || config.devKey === 'open';
   if (!isOwn || config.publicUrl !== null) return consoleUrl;
