@@ -106,7 +106,7 @@ export class ConnectionLimiter<C extends LimitedConnection> {
 
 /** Prefix of an IPv4 address on a dual-stack socket (RFC 4291 section 2.5.5.2). */
 const MAPPED_IPV4 = /^::ffff:(?=\d+\.)/i;
-/** First bytes of an IPv6 address that limits apply to: a /64. A customer has at least that (RFC 6177). */
+/** Limits apply to the /64 network of an IPv6 address, because a customer has at least a /64 (RFC 6177). */
 const NETWORK_BYTES = 8;
 
 export const plainAddress = (address = ''): string => address.replace(MAPPED_IPV4, '');

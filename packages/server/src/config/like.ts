@@ -29,7 +29,7 @@ const folderOf = (path: string): string | undefined => (path.includes('://') ? u
 
 const isOn = (text: string): boolean => /^(?:1|true|yes|on)$/i.test(text);
 
-/** Ignored without a warning: Mayfly does what they request anyway, or lacks what they configure. */
+/** Variables that cause no warning: Mayfly does what they request anyway, or lacks what they configure. */
 const FULFILLED = [
   'MP_SMTP_AUTH_ACCEPT_ANY',
   'MP_SMTP_AUTH_ALLOW_INSECURE',
