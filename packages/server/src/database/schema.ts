@@ -283,7 +283,7 @@ const WEBHOOKS = [
   sql`create index webhooks_of_inbox on webhooks (account_id, inbox_id)`,
   sql`create index webhooks_by_end on webhooks (ends_at)`,
   sql`create index webhooks_due on webhooks (prompt, next_at) where next_at is not null`,
-  // Webhooks with new deliveries. Mail adds rows here, because its webhooks may be locked for their attempts.
+  // Webhooks with new deliveries. Mail adds rows here, because an attempt may have locked the webhook's row.
   sql`create table wakes (
     seq ${ROW_NUMBER},
     webhook_id ${ID} not null

@@ -102,7 +102,7 @@ interface Known {
   constants: readonly Piece[];
 }
 
-/** Compiled queries. `single`: for SQLite, if all lists have one value, for which `=` is twice as fast. */
+/** Compiled queries. `single`: for SQLite, if each list has one value. Then `=` is twice as fast as `in`. */
 const known: Readonly<Record<Engine | 'single', WeakMap<readonly string[], Known>>> = {
   sqlite: new WeakMap(),
   single: new WeakMap(),
@@ -241,7 +241,7 @@ export interface Traits {
   commit?: 'relaxed' | 'pipelined';
 }
 
-/** A range of `receivedAt` or `accountOrder` without its two ends, which are finite: SQL has no Infinity. */
+/** A range of `receivedAt` or `accountOrder`, without its ends. Both ends are finite: SQL has no Infinity. */
 export interface Range {
   after: number;
   before: number;
@@ -254,7 +254,7 @@ export interface Page {
   before: string | null;
 }
 
-/** Result if mails are not parsed yet: their ids, and the end of the range with which to repeat the call. */
+/** Result if mails are not parsed yet: `seq` of their sources, and the range end for the repeated call. */
 export interface Unread {
   readonly unread: readonly number[];
   readonly before: number;

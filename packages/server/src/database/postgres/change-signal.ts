@@ -21,7 +21,7 @@ export interface ChangeSignalDeps {
   clock: Clock;
   node: string;
   onHint(hint: Hint): void;
-  /** Ids of the inboxes and accounts that open waits and streams of this node follow. */
+  /** Ids of the inboxes and accounts for which this node has open waits or streams. */
   waiting(): { inboxes: string[]; accounts: string[] };
   onError(error: Error): void;
 }

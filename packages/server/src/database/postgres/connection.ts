@@ -12,7 +12,7 @@ const ANSWER_TIMEOUT_MS = 12_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
 const OLDEST_VERSION = 150_000;
 
-/** Types that `pg` returns as text. Parsed as numbers here, because all stored ones are safe integers. */
+/** Types that `pg` returns as text. All stored values are safe integers, so they are parsed as numbers. */
 const INT8 = 20;
 const NUMERIC = 1700;
 const PARSERS: Readonly<Record<number, (value: string) => unknown>> = { [INT8]: Number, [NUMERIC]: Number };
@@ -92,7 +92,7 @@ export async function requireDurable(client: Client): Promise<void> {
 
 /** Names of prepared statements by SQL text. Never use `select *`, which fails after a migration. */
 const names = new Map<string, string>();
-/** Limit of prepared statements, above the number of queries. Further ones are planned at each execution. */
+/** Limit of prepared statements, more than Mayfly has. Any others would be planned at each execution. */
 const MAX_NAMES = 500;
 
 function nameOf(text: string): string | undefined {

@@ -43,7 +43,7 @@ export interface PostgresOptions {
   hints?: Pick<ChangeSignalDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }
 
-/** Uses no connection of the pool, because their statement timeout would end a long upgrade. */
+/** Uses a connection of its own, because the statement timeout of the pool would end a long upgrade. */
 async function prepare(url: string, onError: (error: Error) => void): Promise<void> {
   const client = await connectAlone(url, onError);
   try {

@@ -44,7 +44,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** Avoids the option `recursive`: it never returns where no folder can be created, for example in /proc. */
+/** Avoids `recursive`: with it, `mkdirSync` never returns where no folder can be created, as in /proc. */
 function makeWithParents(folder: string, sync: (folder: string) => void): void {
   const make = () => mkdirSync(folder, { mode: PRIVATE_FOLDER });
   try {

@@ -99,7 +99,7 @@ export class Transactions {
     for (const settle of settled) settle();
   }
 
-  /** @param full false: the next commit is not synced, and becomes durable with the next commit that is */
+  /** @param full if false, the next commit is not synced itself; a later synced commit makes it durable */
   #sync(full: boolean): void {
     if (full === this.#syncs || !this.#isDurable) return;
     this.#database.exec(`pragma synchronous = ${full ? 'full' : 'normal'}`);
@@ -114,7 +114,7 @@ export class Transactions {
       if (hasSavepoint) this.#database.exec('release unit');
       return () => resolve(value);
     } catch (error) {
-      // A full disk or an input or output error ends the transaction of all units.
+      // After some errors, such as a full disk, SQLite has already rolled back the transaction of all units.
       if (!hasSavepoint || !this.#database.isTransaction) throw error;
       this.#database.exec('rollback to unit; release unit');
       return () => reject(toUnavailable(error) ?? error);

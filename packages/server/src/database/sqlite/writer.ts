@@ -23,7 +23,7 @@ export interface ThreadOptions {
   isDurable?: boolean | undefined;
 }
 
-/** Share of the disk that is reserved for deletions: each deletion first adds up to 2 MB to the write-ahead log. */
+/** Share of the disk that is reserved for deletions: each first writes up to 2 MB to the write-ahead log. */
 const RESERVE_SHARE = 0.1;
 const MIN_RESERVE_BYTES = 8 * 1024 * 1024;
 const MAX_RESERVE_BYTES = 128 * 1024 * 1024;
