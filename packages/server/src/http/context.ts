@@ -68,7 +68,7 @@ export interface RouteContext {
   responses: ResponseCache;
   guard: Pick<Guard, keyof Guard>;
   admission: Admission;
-  /** Marks requests of POP3 and imitated APIs to the API in this process. Clients do not know it. */
+  /** A header value that marks requests of POP3 and imitated APIs to Mayfly's API. Clients do not know it. */
   dialectSecret: string;
 }
 

@@ -1,7 +1,7 @@
 /** Default limit of a JSON body. Valid ones are much smaller, even with the longest, escaped labels. */
 export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_HEADER_BYTES = 16 * 1024;
-/** A connection without traffic for this long is closed. Requests may wait half as long at most (60 s). */
+/** A connection without traffic for this long is closed. Twice the longest wait for a message (60 s). */
 export const IDLE_CONNECTION_MS = 120_000;
 export const CONNECTION_CHECK_MS = 1_000;
 /** Limit of body bytes that are dropped after an error. Beyond it, the connection cannot be used again. */
@@ -18,7 +18,7 @@ export const CONNECTION_LIMITS = {
   keepAliveMs: 72_000,
 };
 
-/** Limit of pipelined requests of a connection. Only load generators send requests before earlier responses. */
+/** Limit of pipelined requests of a connection. Only load generators do not wait for each response. */
 export const MAX_PIPELINED = 20;
 
 export type ConnectionLimits = typeof CONNECTION_LIMITS;

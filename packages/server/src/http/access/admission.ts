@@ -98,7 +98,7 @@ export interface Admitted {
   readonly accountId: string;
   readonly plan: Plan;
   readonly rate: Taken | null;
-  /** Null if the request is free or was refunded. */
+  /** Null unless the request counts against the quota. */
   charge: Charge | null;
 }
 

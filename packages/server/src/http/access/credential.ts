@@ -52,7 +52,7 @@ export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl:
   if (page) throw crossSite(page);
 }
 
-/** @returns in words, which header shows that a page of another origin caused the request */
+/** Describes, for an error message, the header that shows that a page of another origin sent the request. */
 function foreignPage(
   { host, origin, 'sec-fetch-site': site }: FastifyRequest['headers'],
   publicUrl: string | null,
@@ -154,7 +154,7 @@ const nameOf = (host: string): string => /^\[?(.*?)\]?(?::\d+)?$/.exec(host)?.[1
 /** True for an IP address or a name without dots. DNS rebinding cannot use them: it needs a public domain. */
 const isFixed = (name: string): boolean => isIP(name) !== 0 || /^[a-z0-9_-]+$/.test(name);
 
-/** @param openHosts names by which other machines may send requests; null: none may @throws AppError */
+/** @param openHosts host names that other machines may use; null rejects other machines @throws AppError */
 export function assertLocal(
   { headers, raw, method }: FastifyRequest,
   publicUrl: string | null,

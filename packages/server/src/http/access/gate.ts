@@ -192,7 +192,7 @@ class ResponseBudget {
   readonly #byAccount = new Map<string, number>();
   #total = 0;
 
-  /** Counts the bytes of a response; the only one has no limit. @returns a function that subtracts them */
+  /** Counts a response, which may exceed a limit if it is alone. @returns a function that subtracts it */
   take(accountId: string, bytes: number): () => void {
     const own = this.#byAccount.get(accountId) ?? 0;
     if (own > 0 && own + bytes > MAX_UNREAD_BYTES_PER_ACCOUNT) {

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteContext } from '../context.ts';
 import { assertLocal, assertSameOrigin, isDevKey } from './credential.ts';
 
-/** Authenticates and counts a request, before its body is read. @param authorization for Mayfly's API */
+/** Authenticates and counts a request before its body is read. @param authorization in Mayfly's own form */
 export async function admitTranslated(
   request: FastifyRequest,
   authorization: string,

@@ -15,7 +15,7 @@ export const json = (schema: TSchema, description: string, headers: Headers = {}
 export const created = (schema: TSchema, description: string) =>
   json(schema, description, { Location: Type.String({ description: 'Path of what was created.' }) });
 
-/** If `mediaTypes` include `application/octet-stream`, generated clients read the body as bytes. */
+/** For generated clients to read the body as bytes, `mediaTypes` must include `application/octet-stream`. */
 export const bytes = (mediaTypes: readonly string[], description: string, headers: Headers = {}) => ({
   description,
   headers,

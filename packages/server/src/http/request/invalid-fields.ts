@@ -102,7 +102,7 @@ const PATTERNS: Record<string, (error: SchemaError, part: RequestPart) => string
     `The label name ${quoted(propertyName)} must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.`,
 };
 
-/** Label filters are the only names that a schema gives as a pattern. Messages show it as `label.NAME`. */
+/** In schemas, only label filters have a pattern as their name. Error messages show it as `label.NAME`. */
 const knownNames = ({ parentSchema }: SchemaError): string[] => [
   ...Object.keys(parentSchema?.properties ?? {}),
   ...(parentSchema?.patternProperties ? ['label.NAME'] : []),
@@ -178,7 +178,7 @@ function toFieldError(error: SchemaError, part: RequestPart): ProblemField {
   return { path: pathOf(error, part), message };
 }
 
-/** For `anyOf`, keeps errors of the alternative with the right type. If there is none, one error names all types. */
+/** For `anyOf`, keeps errors of the alternative whose type is right, or names all types if no type is. */
 function ofAlternatives(errors: SchemaError[]): SchemaError[] {
   let kept = errors;
   for (const { instancePath: place } of errors.filter(({ keyword }) => keyword === 'anyOf')) {

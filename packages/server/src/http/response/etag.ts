@@ -34,7 +34,7 @@ export class ResponseCache {
   });
   readonly #asked = new LRUCache<string, true>({ max: 2_000 });
 
-  /** @param inbox read before `make` reads the store, or old JSON may be cached for a newer version */
+  /** @param make must read the store after `inbox` was read: its JSON must not be older than the version */
   async json(
     inbox: { id: string; version: number },
     request: string,
