@@ -69,7 +69,7 @@ const cutOff = (): AppError =>
 /** Limit of `inbox.json`. For 10,000 messages with long envelopes, it has a few megabytes. */
 const MAX_INDEX_BYTES = 16 * 1024 * 1024;
 const INDEX = 'inbox.json';
-/** Limit of a line of `jsonLines`: 20 messages with at most 100 recipients of 320 characters each. */
+/** Limit of a `jsonLines` line, which has 20 messages, each with up to 100 recipients of 320 characters. */
 const MAX_LINE_BYTES = 1024 * 1024;
 /** Limit of unpacked size / packed size. Mail reaches 10; a decompression bomb has far more. */
 const MAX_EXPANSION = 20;

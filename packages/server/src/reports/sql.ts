@@ -20,7 +20,7 @@ export interface RunInbox extends Pick<ReportedInbox, 'id' | 'address' | 'labels
   received: number;
   firstReceivedAt: number | null;
   waits: InboxWaits;
-  /** Refused mail to the address, from this inbox's creation to that of the next. Excludes fault rules. */
+  /** Refusals for `address` from this inbox's creation until the run's next inbox for it. No fault rules. */
   refusals: { count: number; last: (Omit<ReportedRefusal, 'at'> & { at: number }) | null };
 }
 
@@ -94,7 +94,7 @@ interface RefusalAt {
 
 const keyOf = ({ address }: Listed): string => JSON.stringify(address);
 
-/** @param inboxes newest first @param left refusals (by address) that no newer inbox counts; updated here */
+/** @param inboxes newest first. Each counts refusals since its creation, and removes them from `left`. */
 async function withRefusals(db: Db, inboxes: readonly Listed[], left: Map<string, RefusalAt[]>, now: number) {
   const unknown = [...new Set(inboxes.map(keyOf))].filter((key) => !left.has(key));
   const refusals = await db.all<RefusalAt & { address: string }>(

@@ -113,7 +113,7 @@ const choresOf = (accountId: string): Chore => {
   ]);
 };
 
-/** Whether inboxes or webhooks are left. Waits for locked rows, because the chores skip these. */
+/** Whether inboxes or webhooks are left. Waits for locked rows, because {@link choresOf} skips such rows. */
 async function hasRows(tx: Tx, accountId: string): Promise<boolean> {
   const left = (table: string) =>
     tx.first(sql`select id from ${constant(table)} where account_id = ${accountId} limit 1 ${FOR_UPDATE}`);
@@ -139,8 +139,8 @@ async function inSteps(transaction: Transaction, step: (tx: Tx, limit: number) =
 }
 
 /**
- * Deletes an account and its data, except usage counts, quarantined addresses and refusals. Its first
- * transaction prevents new data. After a failure, a new call continues. @returns `last` for the only account
+ * Deletes an account and its data, except usage counts, quarantined addresses and refusals. After the first
+ * transaction, no data can be added. After a failure, call it again. @returns `last` for the only account
  */
 export const deleteAccount = steps(
   { mayUseReserve: true },

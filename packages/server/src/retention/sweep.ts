@@ -56,8 +56,8 @@ export const removeSome = (
 
 /**
  * Marks expired inboxes as `freed`; they cannot be extended then. {@link freeEmptied} deletes their messages
- * in another transaction, because it locks sources: to prevent deadlocks, these are locked before deliveries.
- * @returns `limit`, or 0 if no inbox has expired
+ * in another transaction, because sources of messages must be locked before deliveries, and this transaction
+ * has locked deliveries. @returns 0 if no inbox has expired; otherwise `limit`, so that no chore follows
  */
 const endInboxes: Chore = async (tx, limit, now) => {
   const most = Math.ceil(limit / ROWS_PER_INBOX);
@@ -86,7 +86,7 @@ const removeInboxes = removeSome(
 export const FREEING: readonly Chore[] = [
   endInboxes,
   freeEmptied,
-  // After the chores that delete messages, because it deletes the large sources of these messages.
+  // After `freeEmptied`, because it deletes the large sources of the messages that `freeEmptied` deletes.
   freeParked,
   async (tx, limit, now) =>
     ROWS_PER_INBOX * (await removeInboxes(tx, Math.ceil(limit / ROWS_PER_INBOX), now)),
