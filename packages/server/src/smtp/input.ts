@@ -141,7 +141,7 @@ const END = '\r\n.\r\n';
 const UNDECIDED = /(?:(?<=\n)\.)?\r?$/;
 const BARE = /\r(?!\n)|(?<!\r)\n/;
 const BARE_OR_STUFFED = /\r(?!\n)|(?<!\r)\n|\n\./;
-/** Stuffed dots (RFC 5321 section 4.5.2). A single dot after a bare LF is kept: it may not be stuffed. */
+/** Stuffed dots (RFC 5321 section 4.5.2). A single dot after a bare LF is kept: it may belong to the text. */
 const STUFFED = /(\r\n)\.|((?<!\r)\n)\.(?=\.)/g;
 
 /** Parses the message after DATA (RFC 5321 sections 4.1.1.4 and 4.5.2), received in pieces of any size. */

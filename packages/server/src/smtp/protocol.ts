@@ -11,7 +11,7 @@ export interface Reply {
   text: string;
 }
 
-/** A reply that does not count for `maxErrors`; null for none. `disconnects`: then close the connection. */
+/** `reply` does not count for `maxErrors`; null sends none. `disconnects` closes the connection after it. */
 export interface Outcome {
   reply: Reply | null;
   disconnects: boolean;

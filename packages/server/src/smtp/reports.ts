@@ -12,7 +12,7 @@ import { NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import { type Outcome, REPLIES, type Reply, replyLine } from './protocol.ts';
 
 const MAX_EARLY = 100;
-/** A client that also disconnected early within this time before the searched period is a health check. */
+/** A client is a health check if it also disconnected early within this time before the searched period. */
 const HEALTH_CHECK_MS = 60_000;
 const MAX_SENDERS = 1_000;
 
@@ -88,7 +88,7 @@ export class SessionTrail {
     this.#steps.push({ event: 'fault', at: this.#clock.now(), detail: detailOf(met), inboxId });
   }
 
-  /** The steps of a message. If it is for several accounts, without faults, which are private. */
+  /** The steps of a message. Fault rules are private, so mail for several accounts shows none of them. */
   endOfData(recipients: readonly { inboxId: string; accountId: string }[]): Trail {
     const isShared = new Set(recipients.map(({ accountId }) => accountId)).size > 1;
     const inboxes = new Set(isShared ? [] : recipients.map(({ inboxId }) => inboxId));
@@ -179,7 +179,7 @@ export class SessionReports {
     if (!isFault) this.missed(message, shown, given === null);
   }
 
-  /** If an authenticated client's inbox received the mail, records this for each other address in RCPT. */
+  /** If an authenticated client's mail went to `target`, stores that for each other address in RCPT. */
   #stored({ envelope, recipients }: Named): void {
     this.#context.visits.delivered(envelope, this.#context.clock.now());
     if (!this.target) return;

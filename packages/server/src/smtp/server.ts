@@ -25,7 +25,7 @@ interface ConnectionContext extends SessionContext {
   server: ConnectionServer<Connection>;
 }
 
-/** Input is discarded this long before closing, because a reset by unread input could lose the last reply. */
+/** Input is discarded this long after the last reply: closing with unread input could lose the reply. */
 const LINGER_MS = 2_000;
 const NOTHING = Buffer.alloc(0);
 

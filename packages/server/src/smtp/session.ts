@@ -157,7 +157,7 @@ export class Session {
     this.#transport.end(this.#output);
   }
 
-  /** Ends the session at once, or after the current message. Ends delays by fault rules at once. */
+  /** Ends the session, after the current message if there is one. Ends delays by fault rules at once. */
   leave(): void {
     this.#isLeaving = true;
     this.#delay?.abort();
@@ -179,7 +179,7 @@ export class Session {
       visits.leftEarly({ at: clock.now(), remoteAddress, helo: this.#helo });
   }
 
-  /** @param isAnswer whether an AUTH challenge was sent @returns undefined if invalid or at the end */
+  /** @param isAnswer to an AUTH challenge @returns undefined if the line is too long or the session ended */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     let found = this.#nextLine(isAnswer);
     while (found === 'incomplete' && !this.#isOver) {
