@@ -13,7 +13,7 @@ export interface UsageReport {
   accountId: string;
   month: Month;
   returned: number;
-  /** Requests by day; negative if more were refunded than charged since the last report. */
+  /** Requests by day. Negative if, since the last report, more charges were undone (`refund`) than made. */
   days: UsageDay[];
 }
 
@@ -58,8 +58,8 @@ async function addDays(tx: Tx, reports: UsageReport[]): Promise<void> {
 
 export const usage = {
   /**
-   * Leases up to `want` requests in one statement, so that all nodes together never exceed `limit` (null for
-   * none). Leased requests count as used until returned. @returns `taken`: used or leased in the month
+   * Leases up to `want` requests in one statement, so that all nodes together never exceed `limit` (null: no
+   * limit). Leased requests count as used until returned. @returns `taken`: total used or leased in `month`
    */
   lease: write(
     { mayUseReserve: true, keepsInboxes: true },

@@ -63,7 +63,7 @@ class AccountMonth {
 const REPORT_EVERY_MS = 10_000;
 /** An account without a request for this long returns the rest of its lease, for other nodes. */
 const RETURN_AFTER_MS = 60_000;
-/** An account without a request for this long is dropped from memory. No request is refunded so late. */
+/** An account without a request for this long is dropped from memory. No `refund` for it can come so late. */
 const FORGET_AFTER_MS = 600_000;
 
 function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
@@ -92,7 +92,7 @@ export class UsageMeter {
     this.#log = log;
   }
 
-  /** @param limit Infinity for none @throws AppError `quota_exceeded`, `unavailable` */
+  /** @param limit Infinity for no limit @throws AppError `quota_exceeded`, `unavailable` */
   async charge(accountId: string, limit: number): Promise<Charge> {
     for (;;) {
       const now = this.#clock.now();
@@ -112,7 +112,7 @@ export class UsageMeter {
     account.count(day, -1);
   }
 
-  /** Requests left until `resetAt` (epoch milliseconds); `limit` if this node has not charged the account. */
+  /** Requests left until `resetAt` (epoch ms): all, if this node has not charged the account this month. */
   standing(accountId: string, limit: number): { remaining: number | null; resetAt: number } {
     const now = this.#clock.now();
     const account = this.#find(accountId, limit, now);
@@ -144,7 +144,7 @@ export class UsageMeter {
     await this.report(true);
   }
 
-  /** Writes counts to the store, and returns leases of idle accounts to it, or all leases. Never throws. */
+  /** Writes counts, and returns leases of idle accounts (`returnAll`: all leases) to the store. Never throws. */
   async report(returnAll = false): Promise<void> {
     await this.#writeReports(this.#takeReports(returnAll));
     const uses = [...this.#keyUses].map(([keyId, at]) => ({ keyId, at }));
