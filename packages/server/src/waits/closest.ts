@@ -112,7 +112,7 @@ export function closestSentence({ message, failed }: CheckedMessage, match: Filt
 const PATTERN = /^\^|\.[*+]|\\[dwsbDWSB.]|\[[^\]]+\][*+]|\(\?[:=!]|^\/.+\/[a-z]*$|^\*|\*$|[^\d\s]\$$/;
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/i;
 
-/** Explains why one of the conditions probably matches no message at all; '' if none is like that. */
+/** Explains why one of the conditions probably matches no message at all; '' if all conditions look right. */
 export function impossibleCondition(match: Filters): string {
   for (const name of TEXT_CONDITIONS) {
     const text = match[name];

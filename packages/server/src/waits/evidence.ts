@@ -61,7 +61,7 @@ export interface Surroundings extends Evidence {
   /** Inboxes for mail to addresses without an inbox; null if there is none or the caller must not know it. */
   sinkId: string | null;
   catchAllId: string | null;
-  /** Inboxes that the evidence names, by id; the former inbox of an address that has none now, by address. */
+  /** Inboxes that the evidence names, by id. If it names only an address: its last inbox, by that address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
   leaver: Peer | undefined;
   /** Mail to this inbox that an application has scheduled: how many messages, and when the first is due. */
@@ -154,7 +154,7 @@ async function withoutRecipient(search: Search, concerning: readonly Refusal[]) 
   return { refused: shown.filter(hasCode), failedHandshakes: newestOf(handshakes) };
 }
 
-/** Clients that the caller may see: those with its IP address; all if it has a key of the only account. */
+/** With a key of the server's only account, the caller may see all clients, otherwise those with its IP. */
 async function visible<T extends Pick<Peer, 'remoteAddress'>>(search: Search, clients: readonly T[]) {
   const callers = clients.filter(({ remoteAddress }) => remoteAddress === search.remoteAddress);
   return callers.length < clients.length && (await isOnlyAccount(search)) ? clients : callers;
@@ -253,7 +253,7 @@ async function usableAmong(search: Search, addresses: readonly string[]): Promis
   return new Set(addresses.filter((address) => !unusable.has(address)));
 }
 
-/** Mail to other addresses that may have been intended for this inbox; none above MAX_OTHERS addresses. */
+/** Mail to other addresses that may have been intended for this inbox; [] for more than MAX_OTHERS. */
 async function guessesAmong(search: Search, recipients: readonly Recipient[]): Promise<OtherMail[]> {
   const others = recipients.filter(({ isSimilar, at }) => !isSimilar && at > search.clientsAfter);
   if (others.length > MAX_OTHERS || !search.ownsAccount) return [];

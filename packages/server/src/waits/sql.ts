@@ -32,7 +32,7 @@ export interface ExplainedWait {
   content: string;
 }
 
-/** `failed`: null after success. `continues`: match and count of the failed wait that this one replaces. */
+/** `failed`: null after success. `continues`: finds the failed earlier request of this wait, to remove it. */
 export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'wait'; failed: FailedWait | null; continues?: Pick<FailedWait, 'match' | 'count'> | undefined }
   | { kind: 'list' | 'stream'; hadMessages: boolean }
@@ -78,7 +78,7 @@ function withMore(stored: string | null, ended: readonly EndedWait[]): string {
 }
 
 async function addToInbox(tx: Tx, inboxId: string, ended: readonly EndedWait[]): Promise<boolean> {
-  // Lock the inbox, because its deletion copies the stored waits for reports and could miss these.
+  // Lock the inbox: a deletion at the same time copies the stored waits for reports, and could miss `ended`.
   const inbox = await tx.first<{ seq: number }>(
     sql`select seq from inboxes where id = ${inboxId} and expires_at > ${DELETED} ${FOR_UPDATE}`,
   );

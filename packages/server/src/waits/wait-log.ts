@@ -59,7 +59,7 @@ export function createWaitLog(
     { onLost, pause: (signal) => clock.sleep(PAUSE_MS, signal) },
   );
   return {
-    /** @param wire the explanation as in the response @returns the id of a failed wait, else undefined */
+    /** @param wire the explanation as in the response @returns the id of a stored failure, or undefined */
     add(
       inbox: InboxRecord,
       { match, count, waitedMs: before }: Expectation,

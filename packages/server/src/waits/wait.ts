@@ -121,7 +121,7 @@ async function matchBefore(held: HeldDeps, scan: WaitScan): Promise<MessageRecor
   return isAny && found?.receivedAt === scan.from ? undefined : found;
 }
 
-/** Reads messages in full, up to MAX_FULL_BYTES. @returns these in order, and the ids of deleted messages */
+/** Reads messages in full, up to MAX_FULL_BYTES. @returns those found, in order, and ids of deleted ones */
 async function readInFull(
   { store, clock }: Pick<HeldDeps, 'store' | 'clock'>,
   messages: readonly MessageRecord[],
