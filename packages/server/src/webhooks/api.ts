@@ -130,7 +130,7 @@ function oneRoutes(route: AddRoute, deps: HttpDeps): void {
     body: ref(UpdateWebhook),
     response: { 200: json(Webhook, 'The webhook after the change.') },
     handler: async (request) => {
-      // Check this before the URL is resolved. Else callers without a webhook could query the server's DNS.
+      // First find the webhook: otherwise, callers without one could make the server resolve any host name.
       const { accountId, id } = await findWebhook(deps, request, 'live');
       const { url, ...changes } = request.body;
       const checked = url === undefined ? {} : { url: await deps.newWebhooks.checkUrl(url) };

@@ -72,7 +72,7 @@ export const record = write(
             prompt = ${!isFailed && attempt.durationMs <= PROMPT_MS ? 1 : 0} where id = ${webhookId}`,
       );
     }
-    // Trim only after some deliveries (1 of 32), because trimLog reads the ids of the whole log.
+    // Trim only after 1 of 32 deliveries (ids are base 32), because trimLog reads the ids of the whole log.
     if (result.deliveryId.endsWith('0')) await trimLog(tx, webhookId);
     await reschedule(tx, [webhookId], schedule, PAUSE_MS);
     return streak;
