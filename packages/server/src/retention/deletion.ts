@@ -140,7 +140,7 @@ async function inSteps(transaction: Transaction, step: (tx: Tx, limit: number) =
 
 /**
  * Deletes an account and its data, except usage counts, quarantined addresses and refusals. After the first
- * transaction, no data can be added. After a failure, call it again. @returns `last` for the only account
+ * transaction, no data can be added. If a later one fails, call again. @returns `last` for the only account
  */
 export const deleteAccount = steps(
   { mayUseReserve: true },

@@ -12,7 +12,7 @@ import { NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import { type Outcome, REPLIES, type Reply, replyLine } from './protocol.ts';
 
 const MAX_EARLY = 100;
-/** A client is a health check if it also disconnected early within this time before the searched period. */
+/** An {@link EarlyLeaver} is a health check if it also left within this time before the searched period. */
 const HEALTH_CHECK_MS = 60_000;
 const MAX_SENDERS = 1_000;
 

@@ -144,7 +144,7 @@ export class UsageMeter {
     await this.report(true);
   }
 
-  /** Writes counts, and returns idle accounts' leases (`returnAll`: all leases) to the store. Never throws. */
+  /** Writes counts and returns idle accounts' leases (`returnAll`: all leases) to the store. Never throws. */
   async report(returnAll = false): Promise<void> {
     await this.#writeReports(this.#takeReports(returnAll));
     const uses = [...this.#keyUses].map(([keyId, at]) => ({ keyId, at }));

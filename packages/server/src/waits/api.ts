@@ -60,7 +60,7 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       const outcome = await held.hold(reply, wait);
       const waitedMs = Math.round(clock.monotonic() - begun) + expectation.waitedMs;
       const explanation = outcome.explanation && toExplanation(outcome.explanation);
-      // A session means the console, which reads inboxes by waits of 0 seconds. They belong to no test.
+      // A session means the console, which reads inboxes by waits of 0 seconds. Such waits belong to no test.
       const isRecorded = request.session === undefined;
       const waitId = isRecorded && waitLog.add(inbox, expectation, { ...outcome, waitedMs }, explanation);
       const explained = { ...(explanation && { explanation }), ...(waitId && { waitId }) };

@@ -61,7 +61,7 @@ export interface Surroundings extends Evidence {
   /** Inboxes for mail to addresses without an inbox; null if there is none or the caller must not know it. */
   sinkId: string | null;
   catchAllId: string | null;
-  /** Inboxes that the evidence names, by id. If it names only an address: its last inbox, by that address. */
+  /** Inboxes that the evidence names, by id. An address without an id is the key of its last inbox. */
   inboxes: ReadonlyMap<string, InboxRecord>;
   leaver: Peer | undefined;
   /** Mail to this inbox that an application has scheduled: how many messages, and when the first is due. */
@@ -253,7 +253,7 @@ async function usableAmong(search: Search, addresses: readonly string[]): Promis
   return new Set(addresses.filter((address) => !unusable.has(address)));
 }
 
-/** Mail to other addresses that may have been intended for this inbox; [] for more than MAX_OTHERS. */
+/** Mail to other addresses that may have been meant for this inbox; [] for more than MAX_OTHERS addresses. */
 async function guessesAmong(search: Search, recipients: readonly Recipient[]): Promise<OtherMail[]> {
   const others = recipients.filter(({ isSimilar, at }) => !isSimilar && at > search.clientsAfter);
   if (others.length > MAX_OTHERS || !search.ownsAccount) return [];
