@@ -13,7 +13,7 @@ export function giveBackMemoryLater(): void {
   void sleep(SETTLE_MS, undefined, { ref: false }).then(collect);
 }
 
-/** Maximum of V8's young generation in a worker, MiB. Most objects die early: a larger one is of no use. */
+/** Limit of V8's young generation in a worker, MiB. A larger one does not help, as most objects die early. */
 export const YOUNG_HEAP_MB = 12;
 
 // Memory of large mails is freed explicitly: V8 lets 64 MB of unreachable buffers accumulate in each thread.
@@ -45,7 +45,7 @@ export function freeRead({ buffer, byteLength }: Uint8Array): void {
 /** Bytes that are copied in one turn of the event loop, which takes a third of a millisecond. */
 const COPIED_PER_TURN = 1024 * 1024;
 
-/** Returns a copy of fixed size, which is twice as fast to read; [] as soon as `isNeeded` returns false. */
+/** Returns a copy of fixed size: a resizable buffer is read half as fast. [] if `isNeeded` returns false. */
 export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
   const copy = new Uint8Array(bytes.length);
   for (let at = 0; at < copy.length; at += COPIED_PER_TURN) {

@@ -8,7 +8,7 @@ import { readBodies } from '../parse.ts';
  * mail's own images, opens links in a new tab, and removes DNS prefetch hints, which no policy blocks.
  */
 
-/** Limit of shown characters (up to 400 ms of work). Pages with images in `data:` URIs have megabytes. */
+/** Limit of shown characters (up to 400 ms of work): enough for pages that contain images as `data:` URIs. */
 const MAX_LENGTH = 4 * 1024 * 1024;
 /** Maximum characters of a page. Replaced `cid:` URLs and escapes make it longer than the HTML of the mail. */
 export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
@@ -82,7 +82,7 @@ class PageWriter extends TagReader {
     }
     const changed = this.localImages();
     if (LINKS.has(tag)) {
-      // Links to anchors stay in the frame. All other links open in a new tab, whatever their target.
+      // Links to anchors stay in the frame. For links without a target, the `base` in HEAD opens a new tab.
       if (attributes.get('href')?.startsWith('#')) changed.set('target', '_self');
       else if (attributes.has('target')) changed.set('target', '_blank');
     }
