@@ -71,7 +71,7 @@ function messageRoute(
         const message = await findMessage(store, inbox, messageId, clock.now());
         const tag = markedTag(message, include);
         if (!include && !message.isPartial) return { json: JSON.stringify(toMessage(message, base)), tag };
-        // Only a part of a large message's content is stored, so a worker makes the JSON (no attachments).
+        // A worker parses a large message again, because only a part is stored. It omits attachment contents.
         const json = await held.hold(reply, (signal) =>
           message.isPartial
             ? contents.json(message, base, signal, include ? { truncated: true } : {})

@@ -20,7 +20,7 @@ interface BatcherOptions<Item> {
   /** Delays the first write after an idle time, so that more items share it. `flushed` ends the delay. */
   pause?(signal: AbortSignal): Promise<void>;
   bytesOf?(item: Item): number;
-  /** True: one item may have caused the error, so each is written alone. False: all queued items fail too. */
+  /** True: one item may have caused the error, so each is written alone. False: the batch and queue fail. */
   mayDependOnItem?(error: unknown): boolean;
   onLost?(error: unknown): void;
 }

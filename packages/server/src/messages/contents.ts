@@ -89,7 +89,7 @@ async function* decodedBase64(pieces: AsyncIterable<Uint8Array>, itsTurn: () => 
   for await (const piece of pieces) {
     await itsTurn();
     const bytes = Buffer.concat([rest, piece]);
-    // Free no view of a larger buffer, as a database driver may return: other data may be in that buffer.
+    // A database driver may return a view of a larger buffer. Do not free it: the buffer may have other data.
     if (piece.byteLength === piece.buffer.byteLength) freeIfLarge(piece);
     const end = endOfGroups(bytes);
     const decoded = decodeBase64(bytes.subarray(0, end));

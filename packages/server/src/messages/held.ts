@@ -50,7 +50,7 @@ export function createSlots(slots: number) {
   };
 }
 
-/** Messages that a wait or stream reads at a time, in one or two milliseconds, and keeps for a slow client. */
+/** Page size of waits and streams. Reading a page takes one or two milliseconds; it is kept for a slow client. */
 export const HELD_PAGE = 50;
 /** Maximum cached results. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
@@ -88,7 +88,7 @@ function createFollowedPages(read: Store['messages']['listAfter']) {
   return pageAfter;
 }
 
-/** Returns the newest messages of an inbox, newest first, cached until it changes: clients poll with different `since`. */
+/** Returns the newest messages, newest first, from a cache that polls with different `since` share. */
 function createNewestRows(read: Store['messages']['listRows']) {
   const cache = new LRUCache<string, { after: number; rows: MessageRow[] }>({
     maxSize: 8 * 1024 * 1024,

@@ -57,7 +57,7 @@ interface Listing<Row extends MessageRow> extends Places {
   cursorAt(place: number): string;
 }
 
-/** Searches until `limit` messages match, none is left or the time is over. @throws the reason of `signal` */
+/** Searches until `limit` messages match, all are read or the time is over. @throws the reason of `signal` */
 async function findNewest(
   { clock, store: { messages } }: HeldDeps,
   scope: SearchScope,
@@ -93,13 +93,13 @@ async function findNewest(
   return { messages: found.slice(0, limit), hasMore, place, searchedTo };
 }
 
-/** Messages are committed in the order of their places, so that a cursor at `newest` skips none. */
+/** Returns the page after a place. Its cursor skips no message: commits are in the order of places. */
 async function pageAfter<Row extends MessageRow>(
   { before, find, placeOf, cursorAt }: Listing<Row>,
   after: number,
   newest: number,
 ): Promise<ListedPage<Row>> {
-  // With `before`, `newest` is no upper bound: it may be cached, so later messages would be missing.
+  // With `before`, the range does not end at `newest`: an old, cached value would exclude later messages.
   const range = { after, before: Number.isFinite(before) ? before : newest + 1 };
   const nothing = { messages: [], hasMore: false, place: after, searchedTo: null };
   const found = after >= range.before - 1 ? nothing : await find(range);
@@ -109,7 +109,7 @@ async function pageAfter<Row extends MessageRow>(
   return { ...found, cursor: cursorAt(covered) };
 }
 
-/** While a request waits, each read begins after the previous one, to read no message twice. */
+/** While a request waits, each read begins where the previous one ended, so no message is read twice. */
 async function list<Row extends MessageRow>(
   deps: HeldDeps,
   listing: Listing<Row>,

@@ -17,7 +17,7 @@ import { findMessage, throwMissing } from './contents.ts';
 import type { FullMessageRecord } from './records.ts';
 
 const LINK_MS = 10 * MINUTE_MS;
-/** Blocks scripts. Allows `imagesPath` on any host: authors of mails do not know its signature. */
+/** Blocks scripts. Allows images on any host if they are at `imagesPath`, which mail authors cannot guess. */
 const policyOf = (isRemote: boolean, imagesPath: string): string => {
   const remote = isRemote ? ' https: http:' : '';
   return `sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'${remote}; img-src data: http://*:*${imagesPath}${remote}; font-src data:${remote}; base-uri 'none'; form-action 'none'`;

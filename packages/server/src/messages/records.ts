@@ -89,7 +89,7 @@ export interface NewestPage {
 /** `before` is set only when a page is read again after its mails were parsed. */
 export type OpenRange = Omit<Range, 'before'> & { before?: number };
 
-/** `limit` counts matches. To explain a wait, `oldest-first` also returns messages that do not match. */
+/** `limit` counts matches. `oldest-first` also returns messages that do not match; waits report them. */
 export interface CheckRange extends Range {
   order: 'oldest-first' | 'newest-first';
 }
@@ -102,7 +102,7 @@ export interface CheckedMessage {
 
 export interface CheckedPage {
   messages: CheckedMessage[];
-  /** `receivedAt` of the last message that was read; the first bound of the range if it has no messages. */
+  /** `receivedAt` of the last message read. If none: `after` if `oldest-first`, else `before`. */
   place: number;
   isComplete: boolean;
 }

@@ -83,7 +83,7 @@ function addressesOf({ kind, address, domain }: InboxRecord, { rcptTo }: FullMes
   return [...new Set([address, ...paths])].slice(0, MAX_ADDRESSES);
 }
 
-/** Returns refusals of earlier attempts (same sender and recipient), after the author's previous message. */
+/** Returns refusals of the same sender and recipient since the previous message of the same author. */
 async function earlierAttempts(
   store: Pick<Store, 'messages' | 'refusals'>,
   inbox: InboxRecord,

@@ -126,7 +126,7 @@ interface Taken {
   last: number;
 }
 
-/** Reserves `accountOrder` numbers and locks rows of `account_orders`. @param counts how many, by account id */
+/** Reserves `accountOrder` numbers; locks `account_orders`. @param counts how many numbers, by account id */
 export async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<Taken[]> {
   if (tx.engine === 'postgres') {
     // Lock rows in the order of `seq`, to prevent deadlocks between batches.

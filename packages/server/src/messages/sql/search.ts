@@ -100,7 +100,7 @@ const HAS_INVISIBLE = sql`(length(r.summary) <> length(${SUMMARY}) and ${SUMMARY
   postgres: `~ '${INVISIBLE_SET}'`,
 })})`;
 
-/** SQL that excludes only messages that do not meet `condition`; undefined if it would exclude none. */
+/** SQL that is true for every message that meets `condition`, and some others. If undefined, check all. */
 function mayMeet(condition: MailCondition): Sql | undefined {
   if (condition.not || condition.field === 'attachments') return undefined;
   const { field, text } = condition;
