@@ -119,7 +119,7 @@ function giveToOwner(folder: string, files: readonly string[]): void {
   }
 }
 
-/** Gives the database and its log other names. SQLite would apply a log that stayed to the replacement. */
+/** Keeps the database and its log as `name`. SQLite would apply a log of the old name to the new file. */
 function keepAs(path: string, name: string): string {
   try {
     const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });

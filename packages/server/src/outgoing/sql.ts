@@ -136,7 +136,7 @@ async function liveSeq(tx: Tx, accountId: string, inboxId: string, now: number):
 }
 
 export const outgoing = {
-  /** Skips rows of ended inboxes, and of those with {@link MAX_PENDING} pending rows. @returns the number */
+  /** Skips rows of inboxes that ended or have {@link MAX_PENDING} pending rows. @returns how many it added */
   add: write({ keepsInboxes: true }, async (tx, rows: NewOutgoing[], now: number): Promise<number> => {
     let added = 0;
     for (const row of rows) {
