@@ -84,7 +84,7 @@ class Thread {
   results = 0;
   /** Whether the current job is slow. The worker then receives no new jobs until all its jobs have ended. */
   isSlow = false;
-  /** The job at the last check. `since` (monotonic ms): its first check, or when the worker became idle. */
+  /** The current job at the last check. `since`: when it was first seen or idle time began (monotonic ms). */
   watched: Job | undefined;
   since = systemClock.monotonic();
   readonly #begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
@@ -292,7 +292,7 @@ export class ParsePool {
   #end(thread: Thread, failure: Failure): void {
     if (!this.#threads.delete(thread)) return;
     void thread.worker.terminate();
-    // If the worker began no job, its first job fails. Else a broken worker would repeat all jobs forever.
+    // If no job is running, the first one fails, so that a worker that cannot start is not replaced forever.
     settle(thread.current ?? thread.jobs[0], failure);
     if (thread.begun > 0) this.warmUp();
     this.#requeue(thread.jobs);

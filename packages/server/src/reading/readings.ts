@@ -25,9 +25,9 @@ const BACKLOG = 'Too much mail of this account is not read yet. Send it again in
 const MAX_BURST_MAILS = 10_000;
 const MAX_BURST_BYTES = 24 * 1024 * 1024;
 const QUIET_MS = 20;
-/** Pauses before checks whether the receiving node has parsed a mail. After the last, this node parses it. */
+/** Pauses before each check for the other node's result. After the last check, this node parses the mail. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
-/** The pauses on a single node: a mail may be requested after its commit and before `committed` is called. */
+/** The pauses on a single node, where a mail may be requested between its commit and `committed`. */
 const OWN_COMMIT_MS: readonly number[] = [1, 5, 20];
 /** Interval of searches for mails that a node received but did not parse before it stopped. */
 const LOOK_MS = 60_000;
@@ -176,7 +176,7 @@ export class Readings {
     return left;
   }
 
-  /** Parses mails that the previous search found too. A single node parses all, unless it is storing mail. */
+  /** Parses mails that two searches found. A single node needs one search, unless it is storing mail. */
   async #look(): Promise<void> {
     const before = this.#seen;
     const seen = new Set<number>();
@@ -257,7 +257,7 @@ export class Readings {
       return mail.raw;
     };
     const finish = async (): Promise<void> => {
-      // Defer only mails in memory. The others may be large, and count in the backlog as long as they wait.
+      // Defer only mails in memory: MAX_BURST_BYTES does not limit the total size of the others.
       const mayWait = kept && this.#isBurst;
       const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait });
       note('parsed');

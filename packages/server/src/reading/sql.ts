@@ -138,7 +138,7 @@ async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
   return due.length;
 }
 
-/** Call this after deleting the sources, because that waits for a concurrent {@link keep} to add content. */
+/** Call this after deleting the sources, which waits for concurrent {@link keep} calls that add content. */
 async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
   await tx.run(sql`delete from readings where source_seq ${anyOf(seqs)}`);
   await endUnread(tx, seqs);
@@ -179,7 +179,7 @@ const SMALL_BYTES = 64 * 1024;
 const ROWS_PER_PIECE = 16;
 
 /**
- * Deletes small sources that no message uses any more, and marks large ones for {@link freeParked}. Call it
+ * Deletes small sources that no message uses any more, and parks large ones for {@link freeParked}. Call it
  * once per transaction, as the last step: locking shared sources several times could deadlock.
  * @param released the source of each deleted message, with repetitions, from `delete … returning`. After a
  * `select`, another transaction could delete the same rows
@@ -202,10 +202,10 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
   );
 }
 
-/** Deletes about `limit` rows of marked sources. @returns about how many; below `limit` if none is left */
+/** Deletes about `limit` rows of parked sources. @returns about how many; below `limit` if none is left */
 export async function freeParked(tx: Tx, limit: number): Promise<number> {
   const most = Math.ceil(limit / ROWS_PER_PIECE);
-  // Locked, because a concurrent call would count too few pieces and delete a source before all its pieces.
+  // Locked: if a concurrent call deleted pieces too, each would count too few, and delete a source too early.
   const parked = await tx.all<{ source: number }>(
     sql`select source_seq as source from parked_sources where stage is null limit ${most} ${FOR_UPDATE_SKIP_LOCKED}`,
   );
@@ -239,7 +239,7 @@ async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
   const there = new Set(kept.map(({ seq }) => seq));
   const wanted = readings.filter(({ source }) => there.has(source));
   await addReadings(tx, wanted);
-  // Only sources that the query found now have content. Others must stay in `unread`.
+  // Sources that the query did not find have no content, so their rows stay in `unread`.
   const due = await endUnread(tx, [...there]);
   if (due > 0) tx.hint({ kind: 'deliveries' });
   return due;

@@ -15,13 +15,13 @@ const MAX_HEADER_LINES = 1_000;
 const MAX_SIGNATURES = 10;
 /** Limit of each field that the libraries parse. A 4,096-bit signature has less than 2 KiB. */
 const MAX_FIELD_BYTES = 4 * 1024;
-/** A signature with this makes DKIM and DMARC `permerror`, because the library would take quadratic time. */
+/** So much white space in a signature makes DKIM and DMARC `permerror`: parsing would take quadratic time. */
 const TOO_MUCH_SPACE = /[ \t\r\n]{64}/;
 const TAKEN_APART = /^(?:(dkim-signature)|from)[ \t]*:/i;
 /** A body is hashed in pieces, so that a large body does not block other checks. */
 const PIECE_BYTES = 64 * 1024;
 
-/** For several signatures, the result is the first of these words that is the result of any of them. */
+/** If the signatures of a mail have different results, the one that comes first in this list counts. */
 const BEST_FIRST = ['pass', 'temperror', 'fail', 'policy', 'permerror', 'neutral', 'none'];
 
 type Host = Awaited<ReturnType<typeof checkHost>>;
