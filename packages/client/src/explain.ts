@@ -79,12 +79,12 @@ export function explanationLines({
       .slice(0, MAX_ROWS)
       .map(({ address, at, times, outcome, inboxId }) =>
         outcome === 'refused'
-          ? `Near miss: ${address} was refused ${plural(times, 'time')} (${clock(at)}): no inbox has that address.`
+          ? `Near miss: ${address} was refused ${plural(times, 'time')} (${clock(at)}): no inbox had that address.`
           : `Near miss: ${address} got ${plural(times, 'mail')} (${clock(at)}): ${inboxId ?? 'another inbox or the sink'} took it.`,
       ),
     ...otherMail.map(({ address, at, reason, inboxId }) =>
       reason === 'refused'
-        ? `Other mail: ${address} was refused (${clock(at)}): no inbox has that address.`
+        ? `Other mail: ${address} was refused (${clock(at)}): no inbox had that address.`
         : `Other mail: ${clock(at)}  for ${address} is in ${inboxId}${reason === 'meets-conditions' ? ' and meets all conditions' : ''}.`,
     ),
     ...failedHandshakes

@@ -146,7 +146,7 @@ describe('an inbox of the client', () => {
       '  Waited 0.5 s for a mail with subject "reset" to brave.otter@mayfly.test.',
       '  1 other mail came (times in UTC):',
       '    12:03:07  subject is "Welcome to Shop"  from no-reply@shop.example',
-      '  Near miss: brave.oter@mayfly.test was refused 1 time (12:03:07): no inbox has that address.',
+      '  Near miss: brave.oter@mayfly.test was refused 1 time (12:03:07): no inbox had that address.',
       `  Look: ${app.url}/console/inboxes/${inbox.id}/why?wait=wai_1&subject=reset`,
     ]);
   });

@@ -65,7 +65,7 @@ def _near_miss(near: api.NearMiss) -> str:
     at = clock(near.at)
     if near.outcome == "refused":
         times = plural(near.times, "time")
-        return f"Near miss: {near.address} was refused {times} ({at}): no inbox has that address."
+        return f"Near miss: {near.address} was refused {times} ({at}): no inbox had that address."
     taker = near.inbox_id or "another inbox or the sink"
     return f"Near miss: {near.address} got {plural(near.times, 'mail')} ({at}): {taker} took it."
 
@@ -73,7 +73,7 @@ def _near_miss(near: api.NearMiss) -> str:
 def _other_mail(other: api.OtherMail) -> str:
     at = clock(other.at)
     if other.reason == "refused":
-        return f"Other mail: {other.address} was refused ({at}): no inbox has that address."
+        return f"Other mail: {other.address} was refused ({at}): no inbox had that address."
     matches = " and meets all conditions" if other.reason == "meets-conditions" else ""
     return f"Other mail: {at}  for {other.address} is in {other.inbox_id}{matches}."
 

@@ -227,7 +227,7 @@ function whereTo({ address, at, inboxId }: OtherMail | NearMiss, isRefused: bool
   const why =
     former && former.expiresAt <= now
       ? `its inbox expired ${duration(now - former.expiresAt)} ago`
-      : 'no inbox has that address';
+      : 'no inbox had that address';
   return `Mail for ${address} was refused${time}, because ${why}`;
 }
 
