@@ -48,7 +48,7 @@ const Miss = ({ miss, address }: { miss: api.NearMiss; address: string }) => (
 const REASONS: Record<api.OtherMail['reason'], string> = {
   'same-recipient': 'sent to the address of this inbox, but stored in another one',
   'meets-conditions': 'meets all conditions, in another inbox',
-  refused: 'refused: no inbox has this address',
+  refused: 'refused: no inbox had this address',
 };
 
 const Other = ({ mail }: { mail: api.OtherMail }) => (
