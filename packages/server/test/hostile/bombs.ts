@@ -38,30 +38,32 @@ const nested = (open: string, close: string, bytes: number): string => {
 /** Unbroken text to lines of 76 characters, the way a field is folded. */
 const folded = (text: string): string => text.replace(/.{76}/gs, '$&\r\n ');
 
-const field = (name: string, value: (bytes: number) => string): Bomb['mail'] => {
-  return (bytes) => latin1(`${FROM_TO}${name}: ${value(bytes)}\r\n\r\nbody\r\n`);
-};
-const body = (header: string, text: (bytes: number) => string | Buffer): Bomb['mail'] => {
-  return (bytes) => {
-    const made = text(bytes);
-    return Buffer.concat([
-      latin1(`${FROM_TO}${header}\r\n\r\n`),
-      typeof made === 'string' ? Buffer.from(made) : made,
-    ]);
-  };
-};
-const plain = (text: (bytes: number) => string | Buffer) =>
-  body('Content-Type: text/plain; charset=utf-8', text);
-const html = (text: (bytes: number) => string | Buffer) =>
-  body('Content-Type: text/html; charset=utf-8', text);
-const charset = (name: string, text: (bytes: number) => string | Buffer) =>
-  body(`Content-Type: text/plain; charset=${name}`, text);
-const encoded = (encoding: string, text: (bytes: number) => string | Buffer) =>
-  body(`Content-Type: text/plain\r\nContent-Transfer-Encoding: ${encoding}`, text);
-const multipart = (text: (bytes: number) => string) =>
-  body('Content-Type: multipart/mixed; boundary=b', text);
+type Text = (bytes: number) => string | Buffer;
 
+/** All that follows From and To. */
+const rest = (text: (bytes: number) => string) => (bytes: number) => latin1(FROM_TO + text(bytes));
+const field = (name: string, value: (bytes: number) => string) =>
+  rest((bytes) => `${name}: ${value(bytes)}\r\n\r\nbody\r\n`);
 const type = (value: (bytes: number) => string) => field('Content-Type', value);
+
+const body = (contentType: string, text: Text) => (bytes: number) => {
+  const made = text(bytes);
+  const head = latin1(`${FROM_TO}Content-Type: ${contentType}\r\n\r\n`);
+  return Buffer.concat([head, typeof made === 'string' ? Buffer.from(made) : made]);
+};
+const charset = (name: string, text: Text) => body(`text/plain; charset=${name}`, text);
+const plain = (text: Text) => charset('utf-8', text);
+const html = (text: Text) => body('text/html; charset=utf-8', text);
+const encoded = (encoding: string, text: Text) =>
+  body(`text/plain\r\nContent-Transfer-Encoding: ${encoding}`, text);
+const parts = (kind: string, text: Text) => body(`multipart/${kind}; boundary=b`, text);
+const multipart = (text: Text) => parts('mixed', text);
+
+/** The beginning of a multipart in another one. */
+const inner = (boundary: string, parameter = boundary): string =>
+  `Content-Type: multipart/mixed; boundary=${parameter}\r\n\r\n--${boundary}\r\n`;
+/** One of sixty boundaries that begin alike. */
+const alike = (i: number): string => `${'b'.repeat(1 + (i % 60))} `;
 
 /** Bytes that look random, the same in each run (a linear congruential generator). */
 export function noise(bytes: number): Buffer {
@@ -75,10 +77,9 @@ export function noise(bytes: number): Buffer {
 }
 
 /** A multipart in a multipart and so on, whose boundaries each begin with the one before. */
-const PREFIXES = series(7_000, (i) => {
-  const boundary = 'b'.repeat(i + 1);
-  return `Content-Type: multipart/mixed; boundary="${boundary}"\r\n\r\n--${boundary}\r\n`;
-});
+const PREFIXES = series(7_000, (i) => inner('b'.repeat(i + 1), `"${'b'.repeat(i + 1)}"`));
+
+const CHARSETS = ['iso-2022-jp', 'utf-7', 'hz-gb-2312', 'koi8-r', 'cp437', 'iso-2022-kr'];
 
 const MAILS: Record<string, Bomb['mail']> = {
   'To of group names: a:a:a:': field('To', (n) => fill('a:', n)),
@@ -109,15 +110,15 @@ const MAILS: Record<string, Bomb['mail']> = {
 
   'header fields a:': (n) => latin1(`${fill('a:\r\n', n)}\r\nbody`),
   'header fields with other names': (n) => latin1(`${series(n, (i) => `x${i}: y\r\n`)}\r\nbody`),
-  'header lines without a colon': (n) => latin1(`${FROM_TO}${fill('abc\r\n', n)}\r\nbody`),
-  'one header name without a colon': (n) => latin1(FROM_TO + fill('a', n)),
+  'header lines without a colon': rest((n) => `${fill('abc\r\n', n)}\r\nbody`),
+  'one header name without a colon': rest((n) => fill('a', n)),
   'a subject of folded blanks': field('Subject', (n) => fill('\r\n \t', n)),
   'a subject of control characters': field('Subject', (n) => fill('\x01', n)),
   'a field of folds': field('X', (n) => fill('a\r\n ', n)),
   'a field of carriage returns': field('X', (n) => fill('\r', n)),
   'a field of blanks': field('X', (n) => fill(' ', n)),
   'a subject of 8-bit bytes': field('Subject', (n) => fill('\xff', n)),
-  'subject fields': (n) => latin1(`${FROM_TO}${fill('Subject: hello\r\n', n)}\r\nbody`),
+  'subject fields': rest((n) => `${fill('Subject: hello\r\n', n)}\r\nbody`),
   'Received fields': (n) =>
     latin1(
       `${fill('Received: from a by b with ESMTP id 1; Sun, 22 Nov 2026 01:00:00 +0000\r\n', n)}${FROM_TO}\r\nbody`,
@@ -138,10 +139,7 @@ const MAILS: Record<string, Bomb['mail']> = {
   'encoded words, base64': field('Subject', (n) => fill('=?utf-8?b?w6k=?=\r\n ', n)),
   'encoded words of unknown charsets': field('Subject', (n) => series(n, (i) => `=?x-${i}?q?=E9?=\r\n `)),
   'encoded words of many charsets': field('Subject', (n) =>
-    series(
-      n,
-      (i) => `=?${['iso-2022-jp', 'utf-7', 'hz-gb-2312', 'koi8-r', 'cp437', 'iso-2022-kr'][i % 6]}?q?=E9?= `,
-    ),
+    series(n, (i) => `=?${CHARSETS[i % 6]}?q?=E9?= `),
   ),
   'encoded words without an end': field('Subject', (n) => fill('=?utf-8?q?a', n)),
   'encoded words of blanks without an end': field('X', (n) => fill('=?utf-8?q?a ', n)),
@@ -154,7 +152,7 @@ const MAILS: Record<string, Bomb['mail']> = {
   ),
   'one encoded word': field('Subject', (n) => `=?utf-8?q?${fill('=C3=A9', n)}?=`),
   'one encoded word, folded': field('Subject', (n) => `=?utf-8?b?${folded(fill('w6k=', n))}?=`),
-  'encoded words in header fields': (n) => latin1(`${FROM_TO}${fill('x: =?utf-8?q?a?=\r\n', n)}\r\nbody`),
+  'encoded words in header fields': rest((n) => `${fill('x: =?utf-8?q?a?=\r\n', n)}\r\nbody`),
 
   parameters: type((n) => `text/plain${series(n, (i) => `; p${i}=v`)}`),
   'the same parameter': type((n) => `text/plain${fill('; p=v', n)}`),
@@ -184,56 +182,39 @@ const MAILS: Record<string, Bomb['mail']> = {
   'parts with attachments': multipart((n) =>
     series(n, (i) => `--b\r\nContent-Disposition: attachment; filename=${i}\r\n\r\nx\r\n`),
   ),
-  'lines that nearly match the boundary': body(
-    `Content-Type: multipart/mixed; boundary=${fill('b', 60)}`,
-    (n) => fill(`--${fill('b', 59)}\r\n`, n),
+  'lines that nearly match the boundary': body(`multipart/mixed; boundary=${fill('b', 60)}`, (n) =>
+    fill(`--${fill('b', 59)}\r\n`, n),
   ),
   'lines of hyphens': multipart((n) => fill('--\r\n', n)),
-  'nested multiparts and then nearly their boundaries': (n) =>
-    latin1(`${FROM_TO}${PREFIXES}${fill(`--${'b'.repeat(61)}\r\n`, n)}`),
-  'nested multiparts and then a line that is nearly a boundary': (n) =>
-    latin1(`${FROM_TO}${PREFIXES}\r\n--b${fill(' ', n)}x\r\n`),
-  'nested multiparts whose boundaries end outer ones': (n) => latin1(FROM_TO + fill(PREFIXES, n)),
+  'nested multiparts and then nearly their boundaries': rest(
+    (n) => `${PREFIXES}${fill(`--${'b'.repeat(61)}\r\n`, n)}`,
+  ),
+  'nested multiparts and then a line that is nearly a boundary': rest(
+    (n) => `${PREFIXES}\r\n--b${fill(' ', n)}x\r\n`,
+  ),
+  'nested multiparts whose boundaries end outer ones': rest((n) => fill(PREFIXES, n)),
   'a line of hyphens': multipart((n) => fill('-', n)),
   'boundary lines with blanks': multipart((n) => fill(`--b${' '.repeat(900)}\r\n`, n)),
-  'a boundary of blanks': body(`Content-Type: multipart/mixed; boundary="b${' '.repeat(60)}"`, (n) =>
-    fill('--b  \r\n', n),
+  'a boundary of blanks': body(`multipart/mixed; boundary="b${' '.repeat(60)}"`, (n) => fill('--b  \r\n', n)),
+  'nested multiparts': rest((n) => series(n, (i) => inner(`b${i}`))),
+  'nested multiparts with one boundary': rest((n) => fill(inner('b'), n)),
+  'nested multiparts and then lines of hyphens': rest(
+    (n) => series(12_000, (i) => inner(`b${i}`)) + fill('--b9999\r\n', n),
   ),
-  'nested multiparts': (n) =>
-    latin1(FROM_TO + series(n, (i) => `Content-Type: multipart/mixed; boundary=b${i}\r\n\r\n--b${i}\r\n`)),
-  'nested multiparts with one boundary': (n) =>
-    latin1(FROM_TO + fill('Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n', n)),
-  'nested multiparts and then lines of hyphens': (n) =>
-    latin1(
-      FROM_TO +
-        series(12_000, (i) => `Content-Type: multipart/mixed; boundary=b${i}\r\n\r\n--b${i}\r\n`) +
-        fill('--b9999\r\n', n),
-    ),
-  'nested multiparts whose boundaries begin alike': (n) =>
-    latin1(
-      FROM_TO +
-        series(
-          n,
-          (i) =>
-            `Content-Type: multipart/mixed; boundary="${'b'.repeat(1 + (i % 60))} "\r\n\r\n--${'b'.repeat(1 + (i % 60))} \r\n`,
-        ),
-    ),
+  'nested multiparts whose boundaries begin alike': rest((n) =>
+    series(n, (i) => inner(alike(i), `"${alike(i)}"`)),
+  ),
   'a chain of message/rfc822': (n) => latin1(fill('Content-Type: message/rfc822\r\n\r\n', n)),
   'parts of message/rfc822': multipart((n) =>
     fill('--b\r\nContent-Type: message/rfc822\r\n\r\nSubject: a\r\n\r\nb\r\n', n),
   ),
-  'parts of multipart/digest': body('Content-Type: multipart/digest; boundary=b', (n) =>
-    fill('--b\r\n\r\nSubject: a\r\n\r\nb\r\n', n),
-  ),
-  'related parts with a start that none has': body(
-    'Content-Type: multipart/related; boundary=b; start="<x>"',
-    (n) => series(n, (i) => `--b\r\nContent-ID: <${i}>\r\nContent-Type: text/html\r\n\r\nx\r\n`),
+  'parts of multipart/digest': parts('digest', (n) => fill('--b\r\n\r\nSubject: a\r\n\r\nb\r\n', n)),
+  'related parts with a start that none has': body('multipart/related; boundary=b; start="<x>"', (n) =>
+    series(n, (i) => `--b\r\nContent-ID: <${i}>\r\nContent-Type: text/html\r\n\r\nx\r\n`),
   ),
   'text parts to be joined': multipart((n) => fill('--b\r\nContent-Type: text/plain\r\n\r\nx\r\n', n)),
   'html parts to be joined': multipart((n) => fill('--b\r\nContent-Type: text/html\r\n\r\n<b\r\n', n)),
-  alternatives: body('Content-Type: multipart/alternative; boundary=b', (n) =>
-    fill('--b\r\nContent-Type: text/html\r\n\r\n<p>x\r\n', n),
-  ),
+  alternatives: parts('alternative', (n) => fill('--b\r\nContent-Type: text/html\r\n\r\n<p>x\r\n', n)),
   'parts with large headers': multipart((n) => fill(`--b\r\n${fill('x: y\r\n', 4_000)}\r\n`, n)),
 
   'uuencoded lines': encoded('uuencode', (n) => `begin 644 a\r\n${fill('!\r\n', n)}`),
@@ -244,7 +225,7 @@ const MAILS: Record<string, Bomb['mail']> = {
   'base64 of padding': encoded('base64', (n) => fill('=', n)),
   'base64 with padding behind each letter': encoded('base64', (n) => fill('Q=', n)),
   'base64 with padding in each line': encoded('base64', (n) => fill('QQ==\r\n', n)),
-  'base64 of html tags': body('Content-Type: text/html\r\nContent-Transfer-Encoding: base64', (n) =>
+  'base64 of html tags': body('text/html\r\nContent-Transfer-Encoding: base64', (n) =>
     Buffer.from(fill('<b>', n * 0.74))
       .toString('base64')
       .replace(/.{76}/g, '$&\r\n'),

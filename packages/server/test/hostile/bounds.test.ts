@@ -3,12 +3,7 @@ import { Attachment, MailAddress, Message } from '@mayfly/client/contract';
 import { describe, expect, it } from 'vitest';
 import * as limits from '../../src/mail/limits.ts';
 import { parseMail } from '../../src/mail/parse.ts';
-import {
-  contentJson,
-  MAX_STORED_RATIO,
-  readContent,
-  STORED_ALLOWANCE_BYTES,
-} from '../../src/mail/stored-content.ts';
+import * as stored from '../../src/mail/stored-content.ts';
 import { BOMBS } from './bombs.ts';
 
 /** A summary with every field at its bound, in letters of three bytes, takes less. */
@@ -58,9 +53,8 @@ describe('every field of a message has a bound', () => {
     const { content } = parseMail(
       source(`Message-ID: <${long('m')}>`, `In-Reply-To: <${long('i')}>`, `References: <${long('r')}>`),
     );
-    for (const id of [content.rfcMessageId, content.inReplyTo, content.references[0]]) {
+    for (const id of [content.rfcMessageId, content.inReplyTo, content.references[0]])
       expect(id).toHaveLength(limits.MAX_ID);
-    }
   });
 
   it('a file name, a content id and a parameter are cut', () => {
@@ -69,9 +63,8 @@ describe('every field of a message has a bound', () => {
     const [file] = content.attachments;
     expect(file?.filename).toHaveLength(limits.MAX_FILENAME);
     expect(file?.contentId).toHaveLength(limits.MAX_ID);
-    for (const value of Object.values(file?.parameters ?? {})) {
+    for (const value of Object.values(file?.parameters ?? {}))
       expect(value.length).toBeLessThanOrEqual(limits.MAX_PARAMETER_VALUE);
-    }
   });
 
   it.each(BOMBS)('the summary of $name is small', ({ mail }) => {
@@ -87,10 +80,8 @@ describe('every field of a message has a bound', () => {
     expect(rfcMessageId.anyOf[0].maxLength).toBe(limits.MAX_ID);
     expect(references.items.maxLength).toBe(limits.MAX_ID);
     const { address, name } = plain(MailAddress).properties;
-    expect([address.maxLength, name.maxLength]).toEqual([
-      limits.MAX_MAILBOX_ADDRESS,
-      limits.MAX_MAILBOX_NAME,
-    ]);
+    expect(address.maxLength).toBe(limits.MAX_MAILBOX_ADDRESS);
+    expect(name.maxLength).toBe(limits.MAX_MAILBOX_NAME);
     const { filename, contentId, parameters } = plain(Attachment).properties;
     expect(filename.anyOf[0].maxLength).toBe(limits.MAX_FILENAME);
     expect(contentId.anyOf[0].maxLength).toBe(limits.MAX_ID);
@@ -104,16 +95,19 @@ const CORPORA = '../shared/corpora';
 function storedBytes(source: Buffer): number {
   const mail = parseMail(source);
   const summary = Buffer.byteLength(JSON.stringify(mail.summary));
-  return source.length + summary + Buffer.byteLength(contentJson(mail, source.length, summary));
+  return source.length + summary + Buffer.byteLength(stored.contentJson(mail, source.length, summary));
 }
 
-const most = (rawBytes: number) => (1 + MAX_STORED_RATIO) * rawBytes + STORED_ALLOWANCE_BYTES;
+const most = (rawBytes: number) => (1 + stored.MAX_STORED_RATIO) * rawBytes + stored.STORED_ALLOWANCE_BYTES;
 
 describe('what is stored of a mail can be read back', () => {
   it.each(BOMBS)('$name', async ({ mail }) => {
     const source = mail(20_000);
     const parsed = parseMail(source);
-    const { content } = await readContent(JSON.parse(contentJson(parsed, source.length)), source);
+    const { content } = await stored.readContent(
+      JSON.parse(stored.contentJson(parsed, source.length)),
+      source,
+    );
     // The words are only for filters, and may be cut or less exact.
     expect({ ...content, htmlWords: null }).toEqual({ ...parsed.content, htmlWords: null });
   });
@@ -128,9 +122,8 @@ describe('a mail takes at most three times the bytes of its raw source, and 32 K
   });
 
   it('a table of parts that is larger than the mail', () => {
-    const source = Buffer.from(
-      `Content-Type: multipart/mixed; boundary=b\r\n\r\n${'--b\r\nContent-Type: a/b\r\n\r\nx\r\n'.repeat(1_000)}`,
-    );
+    const parts = '--b\r\nContent-Type: a/b\r\n\r\nx\r\n'.repeat(1_000);
+    const source = Buffer.from(`Content-Type: multipart/mixed; boundary=b\r\n\r\n${parts}`);
     expect(storedBytes(source)).toBeLessThanOrEqual(most(source.length));
   });
 

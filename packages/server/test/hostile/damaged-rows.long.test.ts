@@ -1,7 +1,6 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { databasePath } from '../../src/config/config.ts';
 import { useFolder } from '../support/folder.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
 
@@ -10,11 +9,10 @@ let app: TestApp;
 let inbox: Awaited<ReturnType<TestApp['createInbox']>>;
 
 /** Stops the server, changes its database, and starts it again. */
-async function damage(statement: string, ...values: Uint8Array[]): Promise<void> {
+async function damage(statement: string, value: string): Promise<void> {
   await app.stop();
-  const [file = ''] = readdirSync(folder()).filter((name) => /\.(?:db|sqlite3?)$/.test(name));
-  const database = new DatabaseSync(join(folder(), file));
-  expect(database.prepare(statement).run(...values).changes).toBe(1);
+  const database = new DatabaseSync(databasePath(folder()));
+  expect(database.prepare(statement).run(Buffer.from(value)).changes).toBe(1);
   database.close();
   app = await startApp({}, {}, folder());
 }
@@ -22,9 +20,8 @@ async function damage(statement: string, ...values: Uint8Array[]): Promise<void>
 beforeAll(async () => {
   app = await startApp({}, {}, folder());
   inbox = await app.createInbox();
-  for (const name of ['first', 'second', 'third']) {
+  for (const name of ['first', 'second', 'third'])
     await app.send({ from: 'a@sender.test', to: inbox.address, subject: name, text: `text of ${name}` });
-  }
   // What each says is stored by then.
   expect(await list(`/v1/inboxes/${inbox.id}/messages`)).toHaveLength(3);
 });
@@ -46,7 +43,7 @@ describe('one damaged row', () => {
     async (_, statement, value) => {
       const path = `/v1/inboxes/${inbox.id}/messages`;
       const [third, second] = await list(path);
-      await damage(statement, Buffer.from(value));
+      await damage(statement, value);
       const { status, body } = await app.api('GET', `${path}/${second.id}`);
       expect([status, body.code]).toEqual([503, 'storage_damaged']);
       expect((await app.api('GET', `${path}/${second.id}/raw`)).status).toBe(200);
@@ -58,21 +55,15 @@ describe('one damaged row', () => {
   );
 
   it('of a refusal costs neither the list of refusals nor an explanation', async () => {
-    await app
-      .send({ from: 'a@sender.test', to: 'nobody@mayfly.test', subject: 'x', text: 'x' })
-      .catch(() => undefined);
-    await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
-      body: { match: { subject: 'no' }, timeoutSeconds: 0 },
-    });
-    await damage(
-      `update refusals set details = cast(? as text) where seq = (select max(seq) from refusals)`,
-      Buffer.from('{"re'),
-    );
+    const sending = app.send({ from: 'a@sender.test', to: 'nobody@mayfly.test' });
+    await expect(sending).rejects.toThrow('550');
+    const body = { match: { subject: 'no' }, timeoutSeconds: 0 };
+    const wait = () => app.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body });
+    // The refusal is written before a wait explains it.
+    await wait();
+    await damage('update refusals set details = cast(? as text)', '{"re');
     const refusals = await app.api('GET', '/v1/refusals');
     expect([refusals.status, refusals.body.refusals[0].reply]).toEqual([200, '']);
-    const wait = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
-      body: { match: { subject: 'no' }, timeoutSeconds: 0 },
-    });
-    expect(wait.status).toBe(200);
+    expect((await wait()).status).toBe(200);
   });
 });

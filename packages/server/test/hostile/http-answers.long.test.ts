@@ -18,10 +18,8 @@ describe('responses that nobody reads', () => {
   beforeAll(async () => {
     inbox = await http.createInbox();
     const base64 = FILE.toString('base64').replace(/.{76}/g, '$&\r\n');
-    const id = await http.deliverRaw(
-      inbox,
-      `From: a@example.org\r\nSubject: large\r\nMIME-Version: 1.0\r\nContent-Type: application/octet-stream\r\nContent-Disposition: attachment; filename=large.bin\r\nContent-Transfer-Encoding: base64\r\n\r\n${base64}\r\n`,
-    );
+    const header = 'Content-Disposition: attachment; filename=large.bin\r\nContent-Transfer-Encoding: base64';
+    const id = await http.deliverRaw(inbox, `${header}\r\n\r\n${base64}\r\n`);
     message = (await http.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`)).body;
   });
 
@@ -62,10 +60,8 @@ describe('responses that nobody reads', () => {
       [5 * MIB + 1, 6 * MIB],
     ] as const) {
       const part = await http.api('GET', path(), { headers: { range: `bytes=${first}-${last}` } });
-      expect([part.status, part.headers.get('content-range')]).toEqual([
-        206,
-        `bytes ${first}-${last}/${FILE.length}`,
-      ]);
+      const range = `bytes ${first}-${last}/${FILE.length}`;
+      expect([part.status, part.headers.get('content-range')]).toEqual([206, range]);
       expect(Buffer.from(part.bytes).equals(FILE.subarray(first, last + 1))).toBe(true);
     }
   });
@@ -82,27 +78,24 @@ describe('the size of answers', () => {
     const small = await http.deliver(inbox, { text: 'small' });
     const large = await http.deliver(inbox, { text: 'x'.repeat(3_000_000), subject: 'large' });
     for (let n = 0; n < 28; n++) await http.deliver(inbox, { text: 'y'.repeat(1_000_000) });
-    const answer = await http.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
-      body: { count: 30, timeoutSeconds: 0 },
-    });
-    expect(answer.bytes.length).toBeLessThan(10 * 1024 * 1024);
+    const body = { count: 30, timeoutSeconds: 0 };
+    const answer = await http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body });
+    expect(answer.bytes.length).toBeLessThan(10 * MIB);
     const { matched, truncated, messages } = answer.body;
     expect([matched, truncated, messages.length]).toEqual([true, true, 30]);
     expect(messages[0]).toMatchObject({ id: small, text: 'small' });
     expect(messages[0]).not.toHaveProperty('truncated');
     expect(messages[1]).toMatchObject({ id: large, subject: 'large', text: null, truncated: true });
-    const { body } = await http.api('GET', `/v1/inboxes/${inbox.id}/messages/${large}`);
-    expect(body.text).toHaveLength(3_000_000);
+    const whole = await http.api('GET', `/v1/inboxes/${inbox.id}/messages/${large}`);
+    expect(whole.body.text).toHaveLength(3_000_000);
   });
 
   it('with the contents of 998 attachments is bounded, and making it holds up nobody', async () => {
-    const parts = Array.from(
-      { length: 998 },
-      (_, n) =>
-        `--b\r\nContent-Type: text/csv\r\nContent-Disposition: attachment; filename="${n}.csv"\r\nContent-Transfer-Encoding: base64\r\n\r\n${Buffer.alloc(15_000, n).toString('base64')}\r\n`,
-    );
-    const raw = `Subject: parts\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${parts.join('')}--b--\r\n`;
-    const id = await http.deliverRaw(inbox, raw);
+    const partOf = (n: number) =>
+      `--b\r\nContent-Disposition: attachment; filename="${n}.csv"\r\nContent-Transfer-Encoding: base64\r\n\r\n${Buffer.alloc(15_000, n).toString('base64')}\r\n`;
+    const parts = Array.from({ length: 998 }, (_, n) => partOf(n)).join('');
+    const head = 'MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b';
+    const id = await http.deliverRaw(inbox, `${head}\r\n\r\n${parts}--b--\r\n`);
     let turns = 0;
     let done = false;
     const watch = (async () => {
@@ -111,7 +104,7 @@ describe('the size of answers', () => {
     const answer = await http.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}?include=attachmentContent`);
     done = true;
     await watch;
-    expect(answer.bytes.length).toBeLessThan(13 * 1024 * 1024);
+    expect(answer.bytes.length).toBeLessThan(13 * MIB);
     expect(answer.body.truncated).toBe(true);
     const [first, ...others] = answer.body.attachments;
     expect(Buffer.from(first.content, 'base64')).toEqual(Buffer.alloc(15_000, 0));

@@ -1,14 +1,16 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { HttpDeps } from '../../src/http/context.ts';
 import { httpOfTest, type TestHttp } from '../http/start-http.ts';
 
 const MIB = 1024 * 1024;
 
 describe('connections', () => {
   let http: TestHttp;
-  const start = async (options: Parameters<typeof httpOfTest>[0] = {}): Promise<void> => {
-    http = await httpOfTest(options);
+  const start = async (limits: HttpDeps['limits'] = {}) => {
+    http = await httpOfTest({ limits });
   };
 
   const open = (options: { allowHalfOpen?: boolean; localAddress?: string } = {}): Socket => {
@@ -17,49 +19,49 @@ describe('connections', () => {
     onTestFinished(() => void socket.destroy());
     return socket;
   };
-  const connected = (socket: Socket) => new Promise((resolve) => socket.once('connect', resolve));
+  const connected = (socket: Socket) => once(socket, 'connect');
   const closed = (socket: Socket) => new Promise((resolve) => socket.once('close', resolve));
-
-  const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  /** The response to a request on a connection of its own. */
+  const askHealth = (localAddress = '127.0.0.1') => {
+    const socket = open({ localAddress });
+    socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    return text(socket);
+  };
+  /** Begins a request with a body of twenty bytes. */
+  const upload = (headers = '') => {
+    const socket = open();
+    socket.write(
+      `POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\nAuthorization: Bearer ${http.keys.own}\r\n${headers}\r\n`,
+    );
+    return socket;
+  };
 
   it('of one address are limited: a new one takes the place of one that never sent a request', async () => {
-    await start({ limits: { maxConnectionsPerAddress: 20 } });
+    await start({ maxConnectionsPerAddress: 20 });
     const used = open();
     used.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
-    await new Promise((resolve) => used.once('data', resolve));
+    await once(used, 'data');
     const silent = Array.from({ length: 19 }, () => open());
     await Promise.all(silent.map(connected));
     const [oldest = used] = silent;
     const oldestGone = closed(oldest.resume());
-    const one = open();
-    one.write(HEALTH);
-    expect(await text(one)).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await askHealth()).toMatch(/^HTTP\/1\.1 200 /);
     await oldestGone;
     expect([used.destroyed, silent.filter((socket) => socket.destroyed).length]).toEqual([false, 1]);
   });
 
   it('of one address that all have requests in progress are the limit: the next one gets 429', async () => {
-    await start({ limits: { maxConnectionsPerAddress: 20 } });
-    const uploads = Array.from({ length: 20 }, () => open());
-    for (const upload of uploads) {
-      upload.write(
-        `POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 20\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n`,
-      );
-    }
+    await start({ maxConnectionsPerAddress: 20 });
+    const uploads = Array.from({ length: 20 }, () => upload('Expect: 100-continue\r\n'));
     // Each has its 100 response, so its request is in progress.
-    await Promise.all(uploads.map((upload) => new Promise((resolve) => upload.once('data', resolve))));
-    const rejected = open();
-    rejected.write(HEALTH);
-    expect(await text(rejected)).toMatch(
-      /^HTTP\/1\.1 429 [\s\S]*Retry-After: 1\r\n[\s\S]*"code":"rate_limited"/,
-    );
-    const other = open({ localAddress: '127.0.0.2' });
-    other.write(HEALTH);
-    expect(await text(other)).toMatch(/^HTTP\/1\.1 200 /);
+    await Promise.all(uploads.map((socket) => once(socket, 'data')));
+    const rejected = /^HTTP\/1\.1 429 [\s\S]*Retry-After: 1\r\n[\s\S]*"code":"rate_limited"/;
+    expect(await askHealth()).toMatch(rejected);
+    expect(await askHealth('127.0.0.2')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it('of many addresses make room for a new address when the server is full', async () => {
-    await start({ limits: { maxConnections: 30, maxConnectionsPerAddress: 20 } });
+    await start({ maxConnections: 30, maxConnectionsPerAddress: 20 });
     const silent = [2, 3].flatMap((host) =>
       Array.from({ length: 15 }, () => open({ localAddress: `127.0.0.${host}` })),
     );
@@ -68,7 +70,7 @@ describe('connections', () => {
   });
 
   it('that ask nothing get 408 and are destroyed, also when the client keeps its end open', async () => {
-    await start({ limits: { headersTimeoutMs: 200 } });
+    await start({ headersTimeoutMs: 200 });
     const silent = open({ allowHalfOpen: true });
     const gone = closed(silent);
     expect(await text(silent)).toMatch(/^HTTP\/1\.1 408 /);
@@ -122,11 +124,9 @@ describe('connections', () => {
   });
 
   it('with a request that is not complete after 60 seconds (here 0.4) get 408 and are closed', async () => {
-    await start({ limits: { requestTimeoutMs: 400, headersTimeoutMs: 300 } });
-    const socket = open();
-    socket.write(
-      `POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n{`,
-    );
+    await start({ requestTimeoutMs: 400, headersTimeoutMs: 300 });
+    const socket = upload();
+    socket.write('{');
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
     await expect.poll(() => http.connections()).toBe(0);
   });

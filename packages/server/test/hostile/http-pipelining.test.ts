@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createListener } from '../../src/http/server.ts';
-import { startHttp, type TestHttp } from '../http/start-http.ts';
+import { httpOfTest, type TestHttp } from '../http/start-http.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { rawClient } from '../support/raw-client.ts';
 
@@ -16,18 +16,13 @@ const finishedRequests = (http: TestHttp, route: string): number =>
 
 describe('pipelined requests', () => {
   let http: TestHttp;
-  const clients: Socket[] = [];
   beforeEach(async () => {
-    http = await startHttp();
-  });
-  afterEach(async () => {
-    for (const socket of clients.splice(0)) socket.destroy();
-    await http.stop();
+    http = await httpOfTest();
   });
 
   const client = (localAddress?: string) => {
     const made = rawClient(http.port, localAddress);
-    clients.push(made.socket);
+    onTestFinished(() => void made.socket.destroy());
     return made;
   };
 
@@ -35,10 +30,8 @@ describe('pipelined requests', () => {
     const { socket } = client('127.0.0.2');
     socket.pause();
     socket.write(get('/openapi.json').repeat(Math.ceil(500_000 / get('/openapi.json').length)));
-    for (let request = 0; request < 20; request++) {
-      const answer = await http.api('GET', '/healthz', { as: null });
-      expect(answer.status).toBe(200);
-    }
+    for (let request = 0; request < 20; request++)
+      expect((await http.api('GET', '/healthz', { as: null })).status).toBe(200);
     expect(finishedRequests(http, '/openapi.json')).toBeLessThanOrEqual(100);
   });
 
@@ -47,7 +40,7 @@ describe('pipelined requests', () => {
     const paths = Array.from({ length: 20 }, (_, index) => `/nothing-${index}`);
     socket.write(paths.map((path) => get(path)).join(''));
     socket.write(get('/healthz', 'Connection: close\r\n'));
-    await new Promise((resolve) => socket.once('end', resolve));
+    await once(socket, 'end');
     const answered = [...text().matchAll(/nothing-(\d+)/g)].map(([, index]) => Number(index));
     expect(answered).toEqual(paths.map((_, index) => index));
     expect(text()).toContain('"alive"');
@@ -62,14 +55,11 @@ describe('pipelined requests', () => {
 
   it('are begun one after the other: the next one when the client has taken the last response', async () => {
     const inbox = await http.createInbox();
-    const { body: message } = await http.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
-      headers: { 'content-type': 'message/rfc822' },
-      body: Buffer.from(`Subject: Large\r\n\r\n${'text\r\n'.repeat(250_000)}`),
-    });
+    const message = await http.deliverRaw(inbox, `Subject: Large\r\n\r\n${'text\r\n'.repeat(250_000)}`);
     const { socket } = client();
     socket.pause();
     const authorization = `Authorization: Bearer ${inbox.token}\r\n`;
-    socket.write(get(`/v1/inboxes/${inbox.id}/messages/${message.id}/raw`, authorization).repeat(20));
+    socket.write(get(`/v1/inboxes/${inbox.id}/messages/${message}/raw`, authorization).repeat(20));
     for (let request = 0; request < 20; request++) await http.api('GET', '/healthz', { as: null });
     await expect.poll(() => finishedRequests(http, RAW)).toBeGreaterThan(0);
     // The system's buffers hold some; the rest would be 20 times a megabyte and a half.
@@ -103,11 +93,6 @@ describe('requests that arrive together on many connections', () => {
   const CONNECTIONS = 100;
   /** What Node reads of a connection at once. */
   const READ_BYTES = 64 * 1024;
-  const closings: (() => unknown)[] = [];
-  afterEach(() => {
-    for (const close of closings.splice(0)) close();
-  });
-
   /** A server that says OK; counts the requests of each address that were parsed in each turn of the event loop. */
   async function listen() {
     const turns: Record<string, number>[] = [];
@@ -126,11 +111,11 @@ describe('requests that arrive together on many connections', () => {
       turn[address] = (turn[address] ?? 0) + 1;
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
-    closings.push(() => server.close());
+    onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
     const open = async (address: string) => {
       const client = rawClient(port, address);
-      closings.push(() => client.socket.destroy());
+      onTestFinished(() => void client.socket.destroy());
       await once(client.socket, 'connect');
       return client;
     };

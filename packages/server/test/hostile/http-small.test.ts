@@ -9,18 +9,13 @@ describe('requests that are wrong in small ways', () => {
   const http = useHttp();
 
   it('with a Content-Encoding get 415, and are told to send the body as it is', async () => {
-    const answer = await http.api('POST', '/v1/inboxes', {
-      body: gzipSync('{"ttlMinutes": 5}'),
-      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
-    });
+    const post = (encoding: string, body: Uint8Array | string) =>
+      http.api('POST', '/v1/inboxes', { body, headers: { 'content-encoding': encoding } });
+    const answer = await post('gzip', gzipSync('{"ttlMinutes": 5}'));
     expect([answer.status, answer.body.code]).toEqual([415, 'unsupported_media_type']);
     expect(answer.body.detail).toContain('Content-Encoding "gzip"');
     expect(answer.headers.get('accept-encoding')).toBe('identity');
-    const identity = await http.api('POST', '/v1/inboxes', {
-      body: '{"ttlMinutes": 5}',
-      headers: { 'content-type': 'application/json', 'content-encoding': 'identity' },
-    });
-    expect(identity.status).toBe(201);
+    expect((await post('identity', '{"ttlMinutes": 5}')).status).toBe(201);
   });
 
   it('aborted in the middle of their body, or reset at once, are no errors in the log', async () => {
@@ -35,15 +30,13 @@ describe('requests that are wrong in small ways', () => {
         `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${http.keys.own}\r\nContent-Type: ${type}\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n`,
       );
       // The 100 response: the server reads the body now.
-      await new Promise((resolve) => socket.once('data', resolve));
+      await once(socket, 'data');
       await new Promise((resolve) => socket.write('{"ttl', resolve));
       socket.resetAndDestroy();
     }
-    await expect
-      .poll(
-        () => http.logged.slice(before).filter((line) => /aborted|closed the connection/.test(line)).length,
-      )
-      .toBe(2);
+    const aborted = () =>
+      http.logged.slice(before).filter((line) => /aborted|closed the connection/.test(line));
+    await expect.poll(aborted).toHaveLength(2);
     const reset = async (): Promise<void> => {
       const socket = connect(http.port, '127.0.0.1');
       socket.on('error', () => undefined);
@@ -60,13 +53,11 @@ describe('requests that are wrong in small ways', () => {
   });
 });
 
-describe('a plan whose lifetimes are shorter than the default', () => {
-  it('creates an inbox without a lifetime with the longest one of the plan', async () => {
-    const brief = { ...BUILT_IN_PLANS.unlimited, maxTtlMinutes: 5 };
-    const http = await httpOfTest({}, 'brief', { brief });
-    const made = await http.api('POST', '/v1/inboxes');
-    expect([made.status, made.body.ttlMinutes]).toEqual([201, 5]);
-    const tooLong = await http.api('POST', '/v1/inboxes', { body: { ttlMinutes: 6 } });
-    expect([tooLong.status, tooLong.body.code]).toEqual([400, 'invalid_request']);
-  });
+it('a plan whose lifetimes are shorter than the default creates an inbox without a lifetime with its longest one', async () => {
+  const brief = { ...BUILT_IN_PLANS.unlimited, maxTtlMinutes: 5 };
+  const http = await httpOfTest({}, 'brief', { brief });
+  const made = await http.api('POST', '/v1/inboxes');
+  expect([made.status, made.body.ttlMinutes]).toEqual([201, 5]);
+  const tooLong = await http.api('POST', '/v1/inboxes', { body: { ttlMinutes: 6 } });
+  expect([tooLong.status, tooLong.body.code]).toEqual([400, 'invalid_request']);
 });

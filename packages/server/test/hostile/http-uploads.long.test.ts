@@ -2,23 +2,17 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { bodyOf } from '../../src/http/request/inputs.ts';
 import { createListener } from '../../src/http/server.ts';
 import { receiveRecording } from '../../src/recordings/upload.ts';
 
-const closings: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closings.splice(0)) await close();
-});
-
 /** The server below the routes, with a handler of the test. */
 async function listen(handle: RequestListener): Promise<number> {
   const { server } = createListener(handle, systemClock);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closings.push(() => server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
   return (server.address() as AddressInfo).port;
 }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseCidrs } from '../../src/text/networks.ts';
@@ -25,7 +26,8 @@ async function start(options: SmtpTestOptions = {}): Promise<void> {
 /** A client whose load balancer says that it comes from there. */
 async function clientFrom(address: string): Promise<SmtpClient> {
   const client = await clientOfTest(smtp.port);
-  await client.send(`PROXY TCP4 ${address} 192.0.2.1 1000 25\r\n`);
+  const [family, here] = address.includes(':') ? ['TCP6', '2001:db8::1'] : ['TCP4', '192.0.2.1'];
+  await client.send(`PROXY ${family} ${address} ${here} 1000 25\r\n`);
   return client;
 }
 
@@ -86,26 +88,19 @@ describe('idle connections from many addresses', () => {
   });
 });
 
-describe('one IPv6 network', () => {
-  it('counts as one client', async () => {
-    await start({ smtpMaxConnectionsPerAddress: 2 });
-    const from = async (address: string) => {
-      const client = await clientOfTest(smtp.port);
-      await client.send(`PROXY TCP6 ${address} 2001:db8::1 1000 25\r\n`);
-      return client;
-    };
-    const sending = mail.slice(0, -1);
-    for (const host of [1, 2]) await (await from(`2001:db8:1:2::${host}`)).play(sending);
-    await (await from('2001:db8:1:2::3')).play(['→ 421 4.7.0']);
-    await (await from('2001:db8:1:3::1')).play(['→ 220']);
-  });
+it('one IPv6 network counts as one client', async () => {
+  await start({ smtpMaxConnectionsPerAddress: 2 });
+  const sending = mail.slice(0, -1);
+  for (const host of [1, 2]) await (await clientFrom(`2001:db8:1:2::${host}`)).play(sending);
+  await (await clientFrom('2001:db8:1:2::3')).play(['→ 421 4.7.0']);
+  await (await clientFrom('2001:db8:1:3::1')).play(['→ 220']);
 });
 
 /** A client that never closes its side. */
 async function halfOpen(port: number) {
   const client = rawClient(port, '127.0.0.1', true);
   onTestFinished(() => void client.socket.destroy());
-  await new Promise((resolve) => client.socket.once('connect', resolve));
+  await once(client.socket, 'connect');
   return client;
 }
 
@@ -123,7 +118,7 @@ describe('after the last reply', () => {
     const first = await clientOfTest(smtp.port);
     await first.play([...upToData, 'DATA → 354']);
     const { socket } = await halfOpen(smtp.port);
-    await new Promise((resolve) => socket.once('end', resolve));
+    await once(socket, 'end');
     await meetsClosedSocket(socket);
   });
 
@@ -131,27 +126,25 @@ describe('after the last reply', () => {
     await start({ smtpProxyFrom: [] });
     const { socket } = await halfOpen(smtp.port);
     socket.write('QUIT\r\n');
-    await new Promise((resolve) => socket.once('end', resolve));
+    await once(socket, 'end');
     await clock.advance(4_000);
     await meetsClosedSocket(socket);
   });
 });
 
-describe('the TLS port', () => {
-  it('counts a connection before its handshake: a silent one gives way to the next of its address', async () => {
-    const { tls } = trustedCertificate();
-    await start({ smtpsPort: 0, tls, smtpMaxConnectionsPerAddress: 2 });
-    const silentFrom = async (address: string) => {
-      const raw = await halfOpen(smtp.tlsPort ?? 0);
-      raw.socket.write(`PROXY TCP4 ${address} 192.0.2.1 1000 25\r\n`);
-      return raw;
-    };
-    const first = await silentFrom('198.51.100.7');
-    const second = await silentFrom('198.51.100.7');
-    await silentFrom('198.51.100.7');
-    await first.closed();
-    const other = await silentFrom('198.51.100.8');
-    await turns(50);
-    for (const { socket } of [second, other]) expect(socket.readableEnded || socket.destroyed).toBe(false);
-  });
+it('the TLS port counts a connection before its handshake: a silent one gives way to the next of its address', async () => {
+  const { tls } = trustedCertificate();
+  await start({ smtpsPort: 0, tls, smtpMaxConnectionsPerAddress: 2 });
+  const silentFrom = async (address: string) => {
+    const raw = await halfOpen(smtp.tlsPort ?? 0);
+    raw.socket.write(`PROXY TCP4 ${address} 192.0.2.1 1000 25\r\n`);
+    return raw;
+  };
+  const first = await silentFrom('198.51.100.7');
+  const second = await silentFrom('198.51.100.7');
+  await silentFrom('198.51.100.7');
+  await first.closed();
+  const other = await silentFrom('198.51.100.8');
+  await turns(50);
+  for (const { socket } of [second, other]) expect(socket.readableEnded || socket.destroyed).toBe(false);
 });

@@ -7,8 +7,7 @@ import type { SmtpClient } from '../support/smtp-script.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-const LINE = `${'x'.repeat(998)}\r\n`;
-const lines = (bytes: number): Buffer => Buffer.from(LINE.repeat(Math.ceil(bytes / LINE.length)));
+const lines = (bytes: number) => Buffer.from(`${'x'.repeat(998)}\r\n`.repeat(Math.ceil(bytes / 1_000)));
 
 /** A client that has begun a message. */
 async function begin(port: number, localAddress = '127.0.0.1'): Promise<SmtpClient> {
@@ -18,9 +17,7 @@ async function begin(port: number, localAddress = '127.0.0.1'): Promise<SmtpClie
 }
 
 /** Writes as much as the server takes now. */
-function press(client: SmtpClient, bytes: number): void {
-  client.socket.write(lines(bytes));
-}
+const press = (client: SmtpClient, bytes: number) => void client.socket.write(lines(bytes));
 
 describe('senders that hold memory and send no more', () => {
   it('do not delay a small mail, though four of them have sent 15.6 MB each', async () => {
@@ -49,12 +46,8 @@ describe('senders that hold memory and send no more', () => {
     const honest = await begin(smtp.port);
     press(honest, 20 * MIB);
     const stored = honest.play(['. → 250']);
-    let isStored = false;
-    void stored.then(() => {
-      isStored = true;
-    });
     // They may take turns at the reserved memory, a few seconds each.
-    for (let i = 0; i < 200 && !isStored; i++) {
+    for (let i = 0; i < 200 && smtp.receiver.mails.length === 0; i++) {
       await turns(20);
       await clock.advance(1_000);
     }
@@ -76,42 +69,34 @@ describe('senders that hold memory and send no more', () => {
   });
 });
 
-describe('a source address', () => {
-  it('with many large mails leaves memory for a mail of one mebibyte from another', async () => {
-    const smtp = await smtpOfTest();
-    // None of them ends, so no memory is released; all but one have to wait.
-    for (let i = 0; i < 12; i++) press(await begin(smtp.port, '127.0.0.2'), 10 * MIB);
-    await turns(500);
-    const other = await begin(smtp.port, '127.0.0.3');
-    press(other, MIB);
-    await other.play(['. → 250']);
-  });
+it('a source address with many large mails leaves memory for a mail of one mebibyte from another', async () => {
+  const smtp = await smtpOfTest();
+  // None of them ends, so no memory is released; all but one have to wait.
+  for (let i = 0; i < 12; i++) press(await begin(smtp.port, '127.0.0.2'), 10 * MIB);
+  await turns(500);
+  const other = await begin(smtp.port, '127.0.0.3');
+  press(other, MIB);
+  await other.play(['. → 250']);
 });
 
-describe('an upload over HTTP', () => {
-  const LARGEST = 50 * MIB;
-
-  it('that is too slow ends as unavailable when an SMTP mail waits for its memory', async () => {
-    const clock = new FakeClock();
-    const budget = new ByteBudget({ capacity: 64 * MIB, largest: LARGEST, clock });
-    const stream = new Readable({ read: () => undefined });
-    const upload = readMessage(stream, { maxBytes: LARGEST, budget, source: '192.0.2.1' });
-    const refused = expect(upload).rejects.toMatchObject({
-      code: 'unavailable',
-      message: expect.stringContaining('too slowly'),
-    });
-    stream.push(Buffer.alloc(20 * MIB));
-    await turns(5);
-    const granted = budget.take(
-      budget.open('192.0.2.2', () => undefined),
-      20 * MIB,
-    );
-    expect(granted).toBeInstanceOf(Promise);
-    await clock.advance(10_000);
-    await refused;
-    await granted;
-    // The stream stays open for the answer.
-    expect(stream.destroyed).toBe(false);
-    stream.destroy();
+it('an upload over HTTP that is too slow ends as unavailable when an SMTP mail waits for its memory', async () => {
+  const clock = new FakeClock();
+  const budget = new ByteBudget({ capacity: 64 * MIB, largest: 50 * MIB, clock });
+  const stream = new Readable({ read: () => undefined });
+  const upload = readMessage(stream, { maxBytes: 50 * MIB, budget, source: '192.0.2.1' });
+  const refused = expect(upload).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('too slowly'),
   });
+  stream.push(Buffer.alloc(20 * MIB));
+  await turns(5);
+  const share = budget.open('192.0.2.2', () => undefined);
+  const granted = budget.take(share, 20 * MIB);
+  expect(granted).toBeInstanceOf(Promise);
+  await clock.advance(10_000);
+  await refused;
+  await granted;
+  // The stream stays open for the answer.
+  expect(stream.destroyed).toBe(false);
+  stream.destroy();
 });

@@ -1,5 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { hashCredential, newCredential, newId } from '../../src/ids.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
 
@@ -15,14 +14,21 @@ describe.each([
   beforeEach(async () => {
     http = await startHttp();
     inbox = await http.createInbox({ ttlMinutes: 600 });
+    return () => http.stop();
   });
-  afterEach(() => http.stop());
 
   const wait = (body: object) => http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body });
   /** Resolves with whether a response arrived before the clock moves on. */
   const isAnswered = async (response: Promise<unknown>): Promise<boolean> => {
     const pause = new Promise<false>((resolve) => setTimeout(() => resolve(false), 50));
     return Promise.race([response.then(() => true), pause]);
+  };
+
+  /** Sets the clock while a request is held, and makes it look again. */
+  const stepClock = async (ms = jump) => {
+    await http.clock.untilSleeping();
+    http.clock.step(ms);
+    http.events.publish({ inboxId: inbox.id, accountId: http.accountId });
   };
 
   it('an explained wait of 3 seconds ends after 3 seconds', async () => {
@@ -34,9 +40,7 @@ describe.each([
     expect(body.matched).toBe(true);
 
     const second = wait({ match: { subject: 'never' }, timeoutSeconds: 3 });
-    await http.clock.untilSleeping();
-    http.clock.step(-jump);
-    http.events.publish({ inboxId: inbox.id, accountId: http.accountId });
+    await stepClock(-jump);
     expect(await isAnswered(second)).toBe(false);
     await http.clock.advance(2 * SECOND);
     expect(await isAnswered(second)).toBe(false);
@@ -46,15 +50,11 @@ describe.each([
 
   it('silence is not confirmed before its time is over', async () => {
     const waiting = wait({ count: 0, timeoutSeconds: 3 });
-    await http.clock.untilSleeping();
-    http.clock.step(jump);
-    http.events.publish({ inboxId: inbox.id, accountId: http.accountId });
+    await stepClock();
     expect(await isAnswered(waiting)).toBe(false);
     await http.deliver(inbox);
-    expect((await waiting).body).toMatchObject({
-      matched: false,
-      explanation: { reason: 'unexpected_message' },
-    });
+    const explanation = { reason: 'unexpected_message' };
+    expect((await waiting).body).toMatchObject({ matched: false, explanation });
   });
 
   it.each(['inbox', 'account'])(
@@ -62,9 +62,7 @@ describe.each([
     async (kind) => {
       const path = kind === 'inbox' ? `/v1/inboxes/${inbox.id}/messages` : '/v1/messages';
       const waiting = http.api('GET', `${path}?wait=3`);
-      await http.clock.untilSleeping();
-      http.clock.step(jump);
-      http.events.publish({ inboxId: inbox.id, accountId: http.accountId });
+      await stepClock();
       expect(await isAnswered(waiting)).toBe(false);
       await http.clock.advance(3 * SECOND);
       expect((await waiting).body.messages).toEqual([]);
@@ -85,17 +83,13 @@ describe.each([
   });
 
   it('a revoked key stays revoked', async () => {
-    const key = newCredential('mfk');
-    const id = newId('key', http.clock.now());
-    await http.store.keys.create({
-      ...{ id, accountId: http.accountId, name: 'short', scope: 'full', expiresAt: null },
-      ...{ prefix: 'mfk_', createdAt: http.clock.now(), hash: hashCredential(key) },
-    });
-    expect((await http.api('GET', `/v1/inboxes/${inbox.id}`, { as: key })).status).toBe(200);
-    await http.store.keys.revoke(http.accountId, id, false, http.clock.now());
+    const { id, key } = (await http.api('POST', '/v1/keys', { body: { name: 'short' } })).body;
+    const read = async () => (await http.api('GET', `/v1/inboxes/${inbox.id}`, { as: key })).status;
+    expect(await read()).toBe(200);
+    await http.api('DELETE', `/v1/keys/${id}`);
     http.clock.step(jump);
     await http.clock.advance(SECOND);
-    expect((await http.api('GET', `/v1/inboxes/${inbox.id}`, { as: key })).status).toBe(401);
+    expect(await read()).toBe(401);
   });
 
   it('an inbox that was swept does not come back', async () => {
@@ -103,10 +97,8 @@ describe.each([
     await http.clock.advance(61 * SECOND);
     while ((await http.store.upkeep.sweep(http.clock.now(), 1_000)) > 0);
     http.clock.step(jump);
-    for (const as of [short.token, http.keys.own]) {
-      const { status } = await http.api('GET', `/v1/inboxes/${short.id}`, { as });
-      expect(status).toBe(410);
-    }
+    for (const as of [short.token, http.keys.own])
+      expect((await http.api('GET', `/v1/inboxes/${short.id}`, { as })).status).toBe(410);
     const { body } = await http.api('GET', '/v1/inboxes');
     expect(body.inboxes.map(({ id }: TestInbox) => id)).not.toContain(short.id);
   });

@@ -26,15 +26,12 @@ describe('many held requests on one inbox', () => {
   });
   afterEach(() => http.stop());
 
-  const hold = (request: () => Promise<{ body: { messages: { id: string }[] } }>) =>
-    Array.from({ length: HELD }, request);
-
-  it.each<[string, () => Promise<{ body: { messages: { id: string }[] } }>]>([
+  it.each([
     ['lists', () => http.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=60`)],
     ['lists of the account', () => http.api('GET', '/v1/messages?wait=60')],
     ['explained waits', () => http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: {} })],
   ])('%s look for a message once and not once each', async (_name, request) => {
-    const waiting = hold(request);
+    const waiting = Array.from({ length: HELD }, request);
     await http.clock.untilSleeping(HELD);
     reads.length = 0;
     const id = await http.deliver(inbox);

@@ -1,51 +1,30 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createApp, type RunningApp } from '../../src/app.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createApp } from '../../src/app.ts';
 import { databasePath, parseConfig } from '../../src/config/config.ts';
 import { DEV_DEFAULTS } from '../../src/config/settings.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { useFolderOfTest } from '../support/folder.ts';
 import { takePort } from '../support/ports.ts';
 import { startServer } from '../support/server-process.ts';
 import { smtpClient } from '../support/smtp-script.ts';
-import { appOfTest, startApp, type TestApp } from '../support/start-app.ts';
+import { appOfTest, type TestApp, useApp } from '../support/start-app.ts';
 import { type Metric, parsePrometheus } from './prometheus.ts';
 
-function makeFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-metrics-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
+const folder = useFolderOfTest();
 
 /** The production app with a metrics listener on a free port. */
 const start = (env: Record<string, string> = {}, clock?: FakeClock) =>
   appOfTest({ MAYFLY_METRICS_PORT: '0', ...env }, clock ? { clock } : {});
 
 /** One for all cases that only read. */
-let shared: Promise<TestApp> | undefined;
-const sharedApp = () => (shared ??= startApp({ MAYFLY_METRICS_PORT: '0' }));
-afterAll(async () => (await shared)?.stop());
-
-async function startParts(env: Record<string, string>): Promise<RunningApp> {
-  const app = createApp(
-    parseConfig({
-      MAYFLY_DATA_DIR: makeFolder(),
-      MAYFLY_LOG_LEVEL: 'silent',
-      MAYFLY_HTTP_PORT: '0',
-      MAYFLY_SMTP_PORT: '0',
-      ...env,
-    }),
-  );
-  onTestFinished(() => app.stop());
-  return app.start();
-}
+const shared = useApp({ MAYFLY_METRICS_PORT: '0' });
 
 async function scrape(app: Pick<TestApp, 'metricsUrl'>): Promise<Map<string, Metric>> {
   const response = await fetch(app.metricsUrl ?? '');
@@ -61,16 +40,13 @@ describe('/metrics', () => {
   it('is not served by default, not even to loopback clients, because a reverse proxy is one', async () => {
     const app = await appOfTest();
     expect(app.metricsUrl).toBeNull();
-    expect((await app.api('GET', '/metrics', { as: null })).status).toBe(404);
-    expect((await app.api('GET', '/metrics', { headers: { 'x-forwarded-for': '127.0.0.1' } })).status).toBe(
-      404,
-    );
+    for (const asked of [{ as: null }, { headers: { 'x-forwarded-for': '127.0.0.1' } }])
+      expect((await app.api('GET', '/metrics', asked)).status).toBe(404);
   });
 
   it('is served on the listener of MAYFLY_METRICS_PORT, and not on the port of the API', async () => {
-    const app = await sharedApp();
-    expect(valueIn(await scrape(app), 'mayfly_database_up')).toBe(1);
-    expect((await app.api('GET', '/metrics', { as: null })).status).toBe(404);
+    expect(valueIn(await scrape(shared), 'mayfly_database_up')).toBe(1);
+    expect((await shared.api('GET', '/metrics', { as: null })).status).toBe(404);
   });
 
   it('is served on the port of the API with MAYFLY_METRICS=on', async () => {
@@ -82,9 +58,12 @@ describe('/metrics', () => {
   });
 
   it('is served by a process of any role', async () => {
+    const listening = { MAYFLY_HTTP_PORT: '0', MAYFLY_SMTP_PORT: '0', MAYFLY_METRICS_PORT: '0' };
     for (const role of ['worker', 'smtp', 'http']) {
-      const { metrics } = await startParts({ MAYFLY_ROLES: role, MAYFLY_METRICS_PORT: '0' });
-      const all = await scrape({ metricsUrl: metrics?.url ?? null });
+      const own = { MAYFLY_DATA_DIR: join(folder(), role), MAYFLY_LOG_LEVEL: 'silent', MAYFLY_ROLES: role };
+      const app = createApp(parseConfig({ ...listening, ...own }));
+      onTestFinished(() => app.stop());
+      const all = await scrape({ metricsUrl: (await app.start()).metrics?.url ?? null });
       expect([role, valueIn(all, 'mayfly_inboxes_live')]).toEqual([role, 0]);
     }
   });
@@ -97,8 +76,7 @@ describe('/metrics', () => {
     ['POST', '/metrics', 405],
     ['GET', '//metrics', 404],
   ])('has a listener that answers %s %s with %i', async (method, path, status) => {
-    const app = await sharedApp();
-    const response = await fetch(new URL(app.metricsUrl ?? '').origin + path, { method });
+    const response = await fetch(new URL(shared.metricsUrl ?? '').origin + path, { method });
     expect(response.status).toBe(status);
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     if (status === 405) expect(response.headers.get('allow')).toBe('GET, HEAD');
@@ -106,32 +84,31 @@ describe('/metrics', () => {
   });
 
   it('has a listener that survives bytes that are not HTTP and too many connections', async () => {
-    const app = await sharedApp();
-    const { port } = new URL(app.metricsUrl ?? '');
-    const broken = connect(Number(port), '127.0.0.1');
+    const open = () => connect(Number(new URL(shared.metricsUrl ?? '').port), '127.0.0.1');
+    const broken = open();
     broken.write('EHLO metrics\r\n\r\n');
     expect(await text(broken)).toMatch(/^HTTP\/1\.1 400 /);
-    const idle = Array.from({ length: 60 }, () =>
-      connect(Number(port), '127.0.0.1').on('error', () => undefined),
-    );
+    const idle = Array.from({ length: 60 }, () => open().on('error', () => undefined));
     await Promise.all(idle.slice(0, 20).map((socket) => once(socket, 'connect')));
     for (const socket of idle) socket.destroy();
-    await expect.poll(async () => (await scrape(app).catch(() => null)) !== null).toBe(true);
+    await expect.poll(() => scrape(shared).catch(() => null)).not.toBeNull();
   });
 });
 
 describe('a port for metrics that is in use', () => {
   it('is reported by mayfly dev, which starts without metrics, where it is the default', async () => {
     // Both want the default port; another process may already have it.
-    const env = { MAYFLY_API_KEY: '' };
-    const first = await startServer({ dataDir: makeFolder(), command: 'dev', env });
-    onTestFinished(async () => void (await first.end('SIGTERM')));
-    const second = await startServer({ dataDir: makeFolder(), command: 'dev', env });
-    onTestFinished(async () => void (await second.end('SIGTERM')));
+    const start = async (name: string) => {
+      const dataDir = join(folder(), name);
+      const server = await startServer({ dataDir, command: 'dev', env: { MAYFLY_API_KEY: '' } });
+      onTestFinished(async () => void (await server.end('SIGTERM')));
+      return server;
+    };
+    await start('first');
+    const second = await start('second');
     const port = DEV_DEFAULTS.MAYFLY_METRICS_PORT;
-    expect(second.greeting).toMatch(
-      RegExp(`Metrics +off: port ${port} is in use\\. MAYFLY_METRICS_PORT selects another one\\.`),
-    );
+    const off = `Metrics +off: port ${port} is in use\\. MAYFLY_METRICS_PORT selects another one\\.`;
+    expect(second.greeting).toMatch(RegExp(off));
     expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
   });
 
@@ -139,9 +116,8 @@ describe('a port for metrics that is in use', () => {
     const { port, release } = await takePort();
     onTestFinished(release);
     const env = { MAYFLY_METRICS_PORT: port };
-    await expect(startServer({ dataDir: makeFolder(), command: 'dev', env })).rejects.toThrow(
-      /set MAYFLY_METRICS_PORT to another port/,
-    );
+    const starting = startServer({ dataDir: folder(), command: 'dev', env });
+    await expect(starting).rejects.toThrow(/set MAYFLY_METRICS_PORT to another port/);
   });
 });
 
@@ -181,19 +157,11 @@ describe('the gauges', () => {
   });
 
   it('show how many webhook deliveries are pending and how overdue the first one is', async () => {
-    const refusing = createServer((_request, response) => response.writeHead(500).end()).listen(
-      0,
-      '127.0.0.1',
-    );
-    await once(refusing, 'listening');
-    onTestFinished(() => void refusing.close());
-    const { port } = refusing.address() as AddressInfo;
     const clock = new FakeClock();
     // Without the worker nothing attempts deliveries that are due.
     const app = await start({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8', MAYFLY_ROLES: 'http,smtp' }, clock);
-    const inbox = await app.createInbox({ webhookUrl: `http://127.0.0.1:${port}/` });
-    await app.send({ from: 'a@app.example', to: inbox.address, subject: 'one' });
-    await app.send({ from: 'a@app.example', to: inbox.address, subject: 'two' });
+    const inbox = await app.createInbox({ webhookUrl: 'http://127.0.0.1:9999/' });
+    for (let n = 0; n < 2; n++) await app.send({ from: 'a@app.example', to: inbox.address });
     // They are due once the mails are read.
     await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
     await clock.advance(90_000);
@@ -203,38 +171,31 @@ describe('the gauges', () => {
   });
 
   it('show the sizes of disk and database, and the version', async () => {
-    const app = await sharedApp();
-    const metrics = await scrape(app);
+    const metrics = await scrape(shared);
     expect(valueIn(metrics, 'mayfly_database_size_bytes')).toBeGreaterThan(4_096);
     expect(valueIn(metrics, 'mayfly_disk_size_bytes')).toBeGreaterThan(
       valueIn(metrics, 'mayfly_disk_free_bytes') ?? Number.POSITIVE_INFINITY,
     );
-    expect(metrics.get('mayfly_build_info')?.samples).toEqual([
-      { name: 'mayfly_build_info', labels: { version: expect.stringMatching(/^\d+\.\d+/) }, value: 1 },
-    ]);
+    const labels = { version: expect.stringMatching(/^\d+\.\d+/) };
+    expect(metrics.get('mayfly_build_info')?.samples).toMatchObject([{ labels, value: 1 }]);
   });
 
   it('show that the database cannot be written to, and all others are still served', async () => {
     const app = await start();
     const other = new DatabaseSync(databasePath(app.dataDir), { timeout: 5_000 });
+    onTestFinished(() => other.close());
     other.exec('begin immediate');
-    try {
-      const metrics = await scrape(app);
-      expect(valueIn(metrics, 'mayfly_database_up')).toBe(0);
-      expect(valueIn(metrics, 'mayfly_inboxes_live')).toBe(0);
-    } finally {
-      other.exec('rollback');
-      other.close();
-    }
+    const metrics = await scrape(app);
+    expect(valueIn(metrics, 'mayfly_database_up')).toBe(0);
+    expect(valueIn(metrics, 'mayfly_inboxes_live')).toBe(0);
   });
 });
 
 /** Metrics of our own, after each of the things that they count has happened. */
 async function everyMetric(): Promise<string> {
-  const app = await sharedApp();
-  const inbox = await app.createInbox();
-  await app.send({ from: 'a@app.example', to: inbox.address, subject: 'one' });
-  return (await fetch(app.metricsUrl ?? '')).text();
+  const inbox = await shared.createInbox();
+  await shared.send({ from: 'a@app.example', to: inbox.address, subject: 'one' });
+  return (await fetch(shared.metricsUrl ?? '')).text();
 }
 
 const PROMTOOL = spawnSync('promtool', ['--version']).status === 0;

@@ -22,12 +22,9 @@ describeOnPostgres(`rates over ${NODES} servers`, (engine) => {
     }
   }
   beforeAll(async () => {
-    const plans = { free: { requestsPerMonth: null, requestsPerSecond: 2, burst: 10 } };
-    const env = {
-      ...(await engine.env()),
-      MAYFLY_PLANS: JSON.stringify(plans),
-      MAYFLY_SIGNUP_PLAN: 'free',
-    };
+    const free = { requestsPerMonth: null, requestsPerSecond: 2, burst: 10 };
+    const settings = { MAYFLY_PLANS: JSON.stringify({ free }), MAYFLY_SIGNUP_PLAN: 'free' };
+    const env = { ...(await engine.env()), ...settings };
     for (let n = 0; n < NODES; n++) apps.push(await startApp(env, { clock }));
   });
   afterAll(async () => {

@@ -25,8 +25,7 @@ describe('an account on the free plan', () => {
     expect(headers.get('ratelimit-policy')).toBe('"burst";q=10;w=5, "month";q=1000;w=2592000');
     expect(headers.get('ratelimit')).toMatch(/^"burst";r=9;t=1, "month";r=999;t=\d+$/);
     const missing = await http.api('GET', '/v1/inboxes/inb_none');
-    expect(missing.status).toBe(404);
-    expect(missing.headers.get('x-quota-remaining')).toBe('998');
+    expect([missing.status, missing.headers.get('x-quota-remaining')]).toEqual([404, '998']);
     // A read token uses the same account.
     const inbox = await http.createInbox({ ttlMinutes: 60 });
     const read = await http.api('GET', `/v1/inboxes/${inbox.id}`, { as: inbox.token });
@@ -34,9 +33,7 @@ describe('an account on the free plan', () => {
   });
 
   it('may ask ten times at once, then twice a second, and hears when to come again', async () => {
-    const statuses: number[] = [];
-    for (let i = 0; i < 11; i++) statuses.push((await list()).status);
-    expect(statuses).toEqual([...Array(10).fill(200), 429]);
+    for (let i = 0; i < 10; i++) expect((await list()).status).toBe(200);
     const refused = await list();
     expect(refused.body).toMatchObject({ code: 'rate_limited', status: 429 });
     expect(refused.headers.get('retry-after')).toBe('1');
@@ -53,19 +50,13 @@ describe('an account on the free plan', () => {
     const path = `/v1/inboxes/${inbox.id}/messages`;
     const tag = (await http.api('GET', path)).headers.get('etag') ?? '';
     const again = await http.api('GET', path, { headers: { 'if-none-match': tag } });
-    expect(again.status).toBe(304);
-    expect(again.headers.get('x-quota-remaining')).toBe('998');
+    expect([again.status, again.headers.get('x-quota-remaining')]).toEqual([304, '998']);
     const { body } = await http.api('GET', '/v1/usage');
     expect(body).toMatchObject({
-      plan: 'free',
+      ...{ plan: 'free', used: 2, remaining: 998 },
       limits: { requestsPerMonth: 1000, requestsPerSecond: 2, burst: 10, maxLiveInboxes: 5, maxWebhooks: 1 },
       period: { start: '2026-03-01T00:00:00.000Z', end: '2026-04-01T00:00:00.000Z' },
-      used: 2,
-      remaining: 998,
-      thresholds: [
-        { percent: 80, reachedAt: null },
-        { percent: 100, reachedAt: null },
-      ],
+      thresholds: [80, 100].map((percent) => ({ percent, reachedAt: null })),
     });
     expect(body.days).toHaveLength(31);
     expect(body.days[0]).toEqual({ day: '2026-03-04', requests: 2 });
@@ -73,9 +64,8 @@ describe('an account on the free plan', () => {
   });
 
   it('has a thousand requests a month, is told at 80 and 100 %, and begins anew with the next month', async () => {
-    const statuses = await listSlowly(1_002);
-    expect(statuses.filter((status) => status === 200)).toHaveLength(1_000);
-    expect(statuses.slice(1_000)).toEqual([429, 429]);
+    const statuses = await listSlowly(1_001);
+    expect(statuses).toEqual([...Array(1_000).fill(200), 429]);
     const refused = await list();
     expect(refused.body).toMatchObject({ code: 'quota_exceeded', status: 429 });
     const reset = Date.UTC(2026, 3);
@@ -91,8 +81,7 @@ describe('an account on the free plan', () => {
     expect((await list()).status).toBe(429);
     await http.clock.advance(1);
     const first = await list();
-    expect(first.status).toBe(200);
-    expect(first.headers.get('x-quota-remaining')).toBe('999');
+    expect([first.status, first.headers.get('x-quota-remaining')]).toEqual([200, '999']);
     const april = (await http.api('GET', '/v1/usage')).body;
     expect(april).toMatchObject({ period: { start: '2026-04-01T00:00:00.000Z' }, used: 1, remaining: 999 });
     expect(april.days[0]).toEqual({ day: '2026-04-01', requests: 1 });
