@@ -18,7 +18,8 @@ import type { ReadMail } from '../support/store-on.ts';
 
 /** The time at which these tests begin, epoch milliseconds. */
 export const T = 1_800_000_000_000;
-const HOUR = 3_600_000;
+export const HOUR = 3_600_000;
+export const DAY = 24 * HOUR;
 
 /** Conditions of a search for texts, anywhere in a message. */
 export const saying = (...texts: string[]): Condition[] => texts.map((text) => ({ field: 'any', text }));
@@ -68,17 +69,12 @@ export function inboxAt(changes: Partial<NewInbox> = {}): NewInbox {
   const address = changes.address ?? `${id.slice(4)}@mayfly.test`;
   const [localPart = '', domain = ''] = address.split('@');
   return {
-    id,
-    kind: 'address',
-    address,
-    localPart,
-    domain,
-    labels: {},
+    ...{ id, kind: 'address', address, localPart, domain, labels: {} },
     tokenHash: `hash of the token of ${id}`,
     ttlMinutes: 60,
     createdAt,
     expiresAt: createdAt + HOUR,
-    maxExpiresAt: createdAt + 24 * HOUR,
+    maxExpiresAt: createdAt + DAY,
     ...changes,
   };
 }
@@ -130,11 +126,9 @@ export function mailTo(
     headers: [{ name: 'Subject', value: summary.subject }],
     text: 'Hello',
   };
+  const maxMessages = changes.maxMessages ?? 1000;
   const recipients: NewMailRecipient[] = inboxes.map(({ id, accountId, address }) => ({
-    inboxId: id,
-    accountId,
-    rcptTo: [`Tag+${address}`],
-    maxMessages: changes.maxMessages ?? 1000,
+    ...{ inboxId: id, accountId, rcptTo: [`Tag+${address}`], maxMessages },
   }));
   return {
     raw,
@@ -151,6 +145,20 @@ export function mailTo(
   };
 }
 
+/** Makes so many calls at once. */
+export const atOnce = <T>(count: number, call: (n: number) => T) =>
+  Promise.all(Array.from({ length: count }, (_, n) => call(n)));
+
+/** So many mails alike. */
+export const mailsTo = (count: number, ...of: Parameters<typeof mailTo>): ReadMail[] =>
+  Array.from({ length: count }, () => mailTo(...of));
+
+/** Numbers of rows, with so many more in some tables. */
+export const withMore = (counts: Record<string, number>, more: Record<string, number>) => ({
+  ...counts,
+  ...Object.fromEntries(Object.entries(more).map(([table, rows]) => [table, (counts[table] ?? 0) + rows])),
+});
+
 /** The message that a recipient got; fails when it was refused. */
 export function placedIn(placed: Placed | undefined): Extract<Placed, { messageId: string }> {
   if (!placed || 'refused' in placed) throw new Error(`refused: ${JSON.stringify(placed)}`);
@@ -164,12 +172,7 @@ export async function onlyPlaced(store: Store, mail: NewMail, now: number) {
 }
 
 /** The whole raw source, read piece by piece; all but the last must have one size. */
-export async function rawOf(
-  store: Store,
-  inboxId: string,
-  messageId: string,
-  now: number,
-): Promise<Uint8Array> {
+export async function rawOf(store: Store, inboxId: string, messageId: string, now: number) {
   const pieces: Uint8Array[] = [];
   for (let piece = 0; ; piece++) {
     const bytes = await store.messages.readRaw(inboxId, messageId, piece, now);

@@ -34,23 +34,20 @@ async function longestBlock(work: () => Promise<unknown>): Promise<number> {
   return longest;
 }
 
-const postgres: { stores?: Awaited<ReturnType<typeof openStores>> } = {};
-const ENGINES = {
-  SQLite: () => openTemporary(),
-  PostgreSQL: async () => {
-    postgres.stores ??= await openStores();
-    return postgres.stores.open();
-  },
-};
-afterAll(() => postgres.stores?.close());
 const HAS_POSTGRES = await hasPostgres();
+let postgres: Awaited<ReturnType<typeof openStores>> | undefined;
+afterAll(() => postgres?.close());
 
-describe.each(Object.entries(ENGINES))('the thread that searches on %s', (engine, open) => {
+describe.each(['SQLite', 'PostgreSQL'])('the thread that searches on %s', (engine) => {
   let on: Opened;
   let inbox: InboxRecord;
   beforeEach(async (context) => {
-    if (engine === 'PostgreSQL' && !HAS_POSTGRES) context.skip();
-    on = await open();
+    if (engine === 'SQLite') on = await openTemporary();
+    else {
+      if (!HAS_POSTGRES) context.skip();
+      postgres ??= await openStores();
+      on = await postgres.open();
+    }
     inbox = (await on.store.inboxes.create(await accountOn(on.store), inboxAt(), 10, null)).inbox;
   });
   afterEach(() => on?.close());

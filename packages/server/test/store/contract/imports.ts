@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import { STAGED_MS } from '../../../src/messages/sql/imports.ts';
-import { inboxAt, mailTo, staged, sweepAll, T, webhookAt } from '../builders.ts';
+import { atOnce, everything, inboxAt, mailTo, staged, sweepAll, T, webhookAt } from '../builders.ts';
 import type { Given, Opened } from './suite.ts';
 
 const NOW = T + 5_000;
@@ -19,11 +20,12 @@ export function describeImports(given: Given): void {
     }
     return { stage: name, mails, now: NOW };
   }
-  const rows = async (on: Opened): Promise<number> => {
+  /** Sweeps, and returns what is left of raw sources. */
+  const leftAt = async (on: Opened, now: number): Promise<number> => {
+    await sweepAll(on.store, now);
     const { sources = 0, source_pieces = 0, parked_sources = 0 } = await on.counts();
     return sources + source_pieces + parked_sources;
   };
-  const sweep = ({ store }: Opened, now: number) => sweepAll(store, now);
 
   describe('messages that are stored before their inbox', () => {
     it('are newer than the creation of their inbox, and become one inbox, once', async () => {
@@ -56,10 +58,7 @@ export function describeImports(given: Given): void {
 
     it('cause 10,000 deliveries at most, which bounds how long other writes wait', async () => {
       const { on, store, owner } = await given.place('fresh');
-      const staged = await stage(
-        on,
-        Array.from({ length: 100 }, () => new Uint8Array(3)),
-      );
+      const staged = await stage(on, Array<Uint8Array>(100).fill(new Uint8Array(3)));
       const { id } = await store.webhooks.create(owner, webhookAt(), 200);
       const same =
         'account_id, url, description, secrets, enabled, created_at, ends_at, prompt, failed_attempts';
@@ -80,20 +79,16 @@ export function describeImports(given: Given): void {
       const staged = await stage(on);
       const creation = store.inboxes.create(owner, inboxAt(), 1, null, null, staged);
       await expect(creation).rejects.toMatchObject({ code: 'limit_reached' });
-      await sweep(on, NOW);
-      expect(await rows(on)).toBeGreaterThan(RAWS.length);
+      expect(await leftAt(on, NOW)).toBeGreaterThan(RAWS.length);
       await store.messages.unstage(staged.stage);
-      await sweep(on, NOW);
-      expect(await rows(on)).toBe(0);
+      expect(await leftAt(on, NOW)).toBe(0);
     });
 
     it('are freed an hour after a crash, and no inbox is made of them then, in whole or in part', async () => {
       const { on, store, owner } = await given.place('fresh');
       const staged = await stage(on);
-      await sweep(on, T + STAGED_MS - 1);
-      expect(await rows(on)).toBeGreaterThan(RAWS.length);
-      await sweep(on, T + STAGED_MS + 1);
-      expect(await rows(on)).toBe(0);
+      expect(await leftAt(on, T + STAGED_MS - 1)).toBeGreaterThan(RAWS.length);
+      expect(await leftAt(on, T + STAGED_MS + 1)).toBe(0);
       const wish = inboxAt();
       const late = store.inboxes.create(owner, wish, 10, null, null, staged);
       await expect(late).rejects.toMatchObject({ code: 'unavailable' });
@@ -113,9 +108,66 @@ export function describeImports(given: Given): void {
     await store.inboxes.endReplay(complete.id, 'complete');
     expect(await replays()).toEqual(['cut', 'none', 'running']);
     expect((await store.inboxes.find(owner, cut.id, T))?.version).toBe(2);
-    await sweep(on, T + 119_999);
+    await sweepAll(store, T + 119_999);
     expect(await replays()).toEqual(['cut', 'none', 'running']);
-    await sweep(on, T + 120_000);
+    await sweepAll(store, T + 120_000);
     expect(await replays()).toEqual(['cut', 'none', 'cut']);
+  });
+}
+
+/** Mail that goes into an inbox when it is due. */
+export function describeOutgoing(given: Given): void {
+  const scheduled = async ({ id: inboxId, accountId }: InboxRecord, id: string) => {
+    const row = { id, accountId, inboxId, kind: 'scheduled', ref: id, dueAt: T } as const;
+    const mail = { details: { to: ['a@mayfly.test'] }, raw: new Uint8Array([1]) };
+    return given.store.outgoing.add([{ ...row, ...mail }], T);
+  };
+  const count = async (inboxId: string) =>
+    (await given.store.messages.listRows(inboxId, everything, T)).length;
+
+  describe('outgoing', () => {
+    it('mail of one row is stored once, however often and however much at once it is tried', async () => {
+      const { inbox } = await given.place();
+      const id = `out_${inbox.id}`;
+      expect(await scheduled(inbox, id)).toBe(1);
+      const store = () => given.store.messages.addBatch([{ ...mailTo([inbox]), outgoing: id }], T);
+      const all = (await atOnce(5, store)).flat(2);
+      expect(all.filter((placed) => 'messageId' in placed)).toHaveLength(1);
+      expect((await store())[0]).toMatchObject([{ refused: 'gone' }]);
+      expect(await count(inbox.id)).toBe(1);
+      expect(await given.store.outgoing.rawOf(id)).toBeUndefined();
+    });
+
+    it('a row fails with its mail if the inbox is full, and cancelled mail is not stored', async () => {
+      const { inbox } = await given.place();
+      const [full, cancelled] = [`out_full${inbox.id}`, `out_no${inbox.id}`];
+      await scheduled(inbox, full);
+      await scheduled(inbox, cancelled);
+      const mail = { ...mailTo([inbox], { maxMessages: 0 }), outgoing: full };
+      expect(await given.store.messages.addBatch([mail], T)).toMatchObject([[{ refused: 'full' }]]);
+      const owner = { accountId: inbox.accountId, inboxId: null };
+      expect(await given.store.outgoing.reschedule(owner, full, null, T)).toBe(false);
+      expect(await given.store.outgoing.reschedule(owner, cancelled, null, T)).toBe(true);
+      const late = { ...mailTo([inbox]), outgoing: cancelled };
+      expect(await given.store.messages.addBatch([late], T)).toMatchObject([[{ refused: 'gone' }]]);
+      expect(await count(inbox.id)).toBe(0);
+    });
+
+    it('a claim leases a row to one of many, in the order of their times, until the lease ends', async () => {
+      const { inbox } = await given.place();
+      await scheduled(inbox, `out_${inbox.id}`);
+      const claim = async (now: number) => {
+        const rows = await given.store.outgoing.claim({ limit: 10, leaseMs: 1_000 }, T, now);
+        return rows.filter(({ inboxId }) => inboxId === inbox.id);
+      };
+      const rows = (await atOnce(5, () => claim(T + 1))).flat();
+      expect(rows).toHaveLength(1);
+      expect(await claim(T + 1_000)).toEqual([]);
+      const [first] = rows as [(typeof rows)[number]];
+      expect(await claim(T + 1_001)).toMatchObject([{ id: first.id }]);
+      // The first claim's result comes late.
+      await given.store.outgoing.record(first, { state: 'failed', dueAt: null, error: 'late', to: [] }, T);
+      expect(await given.store.outgoing.held(inbox.id, T)).toEqual({ count: 1, firstAt: T });
+    });
   });
 }

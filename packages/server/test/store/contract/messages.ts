@@ -1,17 +1,20 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { newId, timeOfId } from '../../../src/ids.ts';
 import { parseMail } from '../../../src/mail/parse.ts';
 import { contentJson } from '../../../src/mail/stored-content.ts';
 import { encodeTrail } from '../../../src/mail/trail.ts';
+import type { Placed } from '../../../src/messages/records.ts';
 import { RAW_PIECE_BYTES } from '../../../src/reading/sql.ts';
+import { runs } from '../../support/form.ts';
 import { everything, json, mailTo, onlyPlaced, placedIn, rawOf, reread, sweepAll, T } from '../builders.ts';
 import type { Given } from './suite.ts';
 
-/** What is stored of a mail, in which inboxes, and what its deletion removes. */
+/** What is stored of a mail, in which inboxes, in which order, and what its deletion removes. */
 export function describeMessages(given: Given): void {
   describe('messages', () => {
-    const outcomes = (batch: Awaited<ReturnType<Given['store']['messages']['addBatch']>>[number] = []) =>
-      batch.map((placed) => ('refused' in placed ? placed.refused : 'placed'));
+    const outcomes = (batch: Placed[] = []) =>
+      batch.map((placed) => ('refused' in placed ? placed.refused : placed.receivedAt - T));
 
     it('a mail comes back as it was committed, every byte from 0x00 to 0xFF', async () => {
       const { store, owner, inbox } = await given.place();
@@ -69,11 +72,8 @@ export function describeMessages(given: Given): void {
         const raws = [new Uint8Array(new SharedArrayBuffer(size)), new Uint8Array(resizable, 100, size)];
         const expected = Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) % 256);
         for (const raw of raws) raw.set(expected);
-        const placed = await store.messages.addBatch(
-          raws.map((raw) => mailTo([inbox], { raw })),
-          T,
-        );
-        for (const [one] of placed) {
+        const mails = raws.map((raw) => mailTo([inbox], { raw }));
+        for (const [one] of await store.messages.addBatch(mails, T)) {
           const read = await rawOf(store, inbox.id, placedIn(one).messageId, T);
           expect(Buffer.compare(read, expected)).toBe(0);
         }
@@ -100,7 +100,7 @@ export function describeMessages(given: Given): void {
       const unknown = { ...inbox, id: newId('inb', T) };
       const foreign = { ...(await given.place()).inbox, accountId: owner };
       const [batch] = await store.messages.addBatch([mailTo([expired, inbox, unknown, foreign])], T);
-      expect(outcomes(batch)).toEqual(['gone', 'placed', 'gone', 'gone']);
+      expect(outcomes(batch)).toEqual(['gone', 0, 'gone', 'gone']);
       expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
     });
 
@@ -160,10 +160,8 @@ export function describeMessages(given: Given): void {
       const mails = [0, 1, 2, 3].map((n) =>
         mailTo(n === 2 ? [b, a] : [a], { subject: `${n}`, maxMessages: 3 }),
       );
-      const placed = (await store.messages.addBatch(mails, T)).map((batch) =>
-        batch.map((each) => ('refused' in each ? each.refused : each.receivedAt - T)),
-      );
-      expect(placed).toEqual([[0], [1], [0, 2], ['full']]);
+      const placed = await store.messages.addBatch(mails, T);
+      expect(placed.map(outcomes)).toEqual([[0], [1], [0, 2], ['full']]);
       const listed = await store.messages.listRows(a.id, everything, T);
       expect(listed.map(({ summary }) => JSON.parse(summary).subject)).toEqual(['2', '1', '0']);
       const counts = { messageCount: 3, lastReceivedAt: T + 2, version: 4 };
@@ -185,6 +183,50 @@ export function describeMessages(given: Given): void {
       const counts = { messageCount: 4, lastReceivedAt: T + 9, version: 7 };
       expect(await store.inboxes.find(owner, inbox.id, T)).toMatchObject(counts);
       expect((await onlyPlaced(store, mailTo([inbox]), T + 9)).receivedAt).toBe(T + 10);
+    });
+  });
+
+  describe('the order of an account', () => {
+    it('goes on behind a mail that was refused, and behind deleted ones', async () => {
+      const { store, owner, inbox } = await given.place();
+      const { messages } = store;
+      expect(await messages.newestInAccount(owner)).toBe(0);
+      await onlyPlaced(store, mailTo([inbox]), T);
+      const first = await messages.newestInAccount(owner);
+      await messages.deleteAll(inbox.id, T);
+      expect(await messages.newestInAccount(owner)).toBe(first);
+      await messages.addBatch([mailTo([inbox], { maxMessages: 0 })], T);
+      await onlyPlaced(store, mailTo([inbox]), T);
+      const [next, ...none] = await messages.listByAccount(owner, everything, T);
+      expect(next?.accountOrder).toBeGreaterThan(first);
+      expect(none).toEqual([]);
+    });
+
+    it('has as the place of a time the last one before every newer message, whatever the times are', async () => {
+      const step = fc.record({ step: fc.integer({ min: -20_000, max: 90_000 }), keep: fc.boolean() });
+      const steps = fc.array(step, { maxLength: 25 });
+      const { messages } = given.store;
+      await fc.assert(
+        fc.asyncProperty(steps, fc.integer({ min: -100_000, max: 1_500_000 }), async (steps, asked) => {
+          const owner = await given.account();
+          const times: { order: number; receivedAt: number }[] = [];
+          let now = T;
+          for (const { step, keep } of steps) {
+            now += step;
+            // An inbox for each, so that each has the time of the clock.
+            const inbox = await given.inbox(owner);
+            const { messageId, receivedAt } = await onlyPlaced(given.store, mailTo([inbox]), now);
+            const order = await messages.newestInAccount(owner);
+            if (keep) times.push({ order, receivedAt });
+            else await messages.delete(inbox.id, messageId, now);
+          }
+          const newest = await messages.newestInAccount(owner);
+          const place = await messages.placeInAccount(owner, T + asked);
+          const newer = times.filter(({ receivedAt }) => receivedAt > T + asked);
+          expect(place).toBe(Math.min(newest, (newer[0]?.order ?? Number.POSITIVE_INFINITY) - 1));
+        }),
+        runs(8, 100),
+      );
     });
   });
 }

@@ -16,11 +16,8 @@ const SHOW_NOTHING: readonly string[] = ['messages.newestInAccount', 'messages.p
 
 /** Every method of the store that may show an inbox or a message; a new one fails until it stands here. */
 export const SHOWING = [...OPERATIONS]
-  .filter(
-    ([path, { kind }]) =>
-      isReading(kind) && /^(inboxes|messages)\./.test(path) && !SHOW_NOTHING.includes(path),
-  )
-  .map(([path]) => path)
+  .flatMap(([path, { kind }]) => (isReading(kind) ? [path] : []))
+  .filter((path) => /^(inboxes|messages)\./.test(path) && !SHOW_NOTHING.includes(path))
   .toSorted();
 
 /** Each of {@link SHOWING}: true when it shows the live inbox, or the message. */

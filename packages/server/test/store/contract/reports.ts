@@ -1,18 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import { ADDRESS_QUARANTINE_MS, type InboxRecord } from '../../../src/inboxes/records.ts';
+import { REFUSAL_KEPT_MS } from '../../../src/refusals/sql.ts';
 import { type EndedWait, type FailedWait, MAX_FAILED_WAITS } from '../../../src/waits/sql.ts';
-import { accountAt, mailTo, refusalOf, sweepAll, T } from '../builders.ts';
+import { accountAt, atOnce, DAY, HOUR, mailTo, refusalOf, sweepAll, T } from '../builders.ts';
 import type { Given } from './suite.ts';
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 const NONE = { withMessages: 0, empty: 0 };
 const NO_WAITS = { succeeded: 0, failed: 0, lists: NONE, streams: NONE, failures: [] };
 const NO_REFUSALS = { count: 0, last: null };
 
-interface Waited {
-  id: string;
-  accountId: string;
-}
+type Waited = Pick<InboxRecord, 'id' | 'accountId'>;
 
 const failedAt = (at: number): FailedWait => ({
   ...{ waitId: 'wai_1', at, waitedMs: 5, count: 1, match: { subject: 'NUL \0 \ud800' }, reason: 'timeout' },
@@ -27,20 +24,17 @@ const heldOf = ({ id, accountId }: Waited, kind: 'list' | 'stream', hadMessages:
 
 /** Reports of test runs. */
 export function describeReports(given: Given): void {
-  const listRun = async (owner: string, labels: Record<string, string>, now = T) =>
-    (await given.store.reports.listRun(owner, labels, now)).inboxes;
+  const listRun = async (owner: string, labels: Record<string, string>, now = T, { reports } = given.store) =>
+    (await reports.listRun(owner, labels, now)).inboxes;
 
   describe('the report of a run', () => {
     it('has live, expired and deleted inboxes with their mail, for 24 h after their end', async () => {
-      const on = await given.fresh();
-      const { store } = on;
-      const owner = await given.account(on);
+      const { on, store, owner } = await given.place('fresh');
       const labels = { run: '4711', 'a"b%_': '\\"}' };
       const live = await given.inbox(owner, { labels, expiresAt: T + 3 * HOUR }, on);
       const expired = await given.inbox(owner, { labels }, on);
       const deleted = await given.inbox(owner, { labels }, on);
       await given.inbox(owner, { labels: { run: '4712' } }, on);
-      await given.inbox(owner, {}, on);
       await store.messages.addBatch([mailTo([live, deleted])], T + 10);
       await store.messages.addBatch([mailTo([live]), mailTo([live])], T + 20);
       await store.messages.deleteAll(live.id, T + 30);
@@ -85,12 +79,10 @@ export function describeReports(given: Given): void {
       ]);
       await store.inboxes.delete(owner, gone.id, T);
       const more = Array.from({ length: 2 * MAX_FAILED_WAITS }, (_, n) => waitOf(inbox, failedAt(T + n + 1)));
-      await store.waits.add([
-        ...more,
-        ...[heldOf(inbox, 'list', false), heldOf(inbox, 'list', false), heldOf(gone, 'stream', true)],
-        // A wait often ends just before its test deletes the inbox.
-        ...[waitOf(gone), waitOf({ ...gone, id: 'inb_unknown' })],
-      ]);
+      const lists = Array<EndedWait>(2).fill(heldOf(inbox, 'list', false));
+      await store.waits.add([...more, ...lists, heldOf(gone, 'stream', true)]);
+      // A wait often ends just before its test deletes the inbox.
+      await store.waits.add([waitOf(gone), waitOf({ ...gone, id: 'inb_unknown' })]);
       const waits = new Map((await listRun(owner, labels)).map((one) => [one.id, one.waits]));
       expect(waits.get(gone.id)).toEqual({
         ...{ ...NO_WAITS, succeeded: 1, failed: 1, failures: [failedAt(T)] },
@@ -104,20 +96,17 @@ export function describeReports(given: Given): void {
     });
 
     it('has every wait when many end at once, while mail comes and inboxes are deleted', async () => {
-      const on = await given.freshServer();
-      const { store } = on;
-      const owner = await given.account(on);
+      const { on, store, owner } = await given.place('server');
       const labels = { run: 'busy' };
-      const all = await Promise.all(Array.from({ length: 10 }, () => given.inbox(owner, { labels }, on)));
-      const rounds = Array.from({ length: 20 }, (_, round) =>
+      const all = await atOnce(10, () => given.inbox(owner, { labels }, on));
+      await atOnce(20, (round) =>
         Promise.all([
           store.waits.add(all.map((inbox) => waitOf(inbox))),
           store.messages.addBatch([mailTo(all.slice(5))], T),
-          ...(round < 5 ? [store.inboxes.delete(owner, all[round]?.id ?? '', T)] : []),
+          round < 5 && store.inboxes.delete(owner, all[round]?.id ?? '', T),
         ]),
       );
-      await Promise.all(rounds);
-      const { inboxes } = await store.reports.listRun(owner, labels, T);
+      const inboxes = await listRun(owner, labels, T, store);
       expect(inboxes.map(({ waits }) => waits.succeeded)).toEqual(all.map(() => 20));
       expect(inboxes.filter(({ state }) => state === 'deleted')).toHaveLength(5);
       expect(inboxes.filter(({ received }) => received === 20)).toHaveLength(5);
@@ -170,5 +159,107 @@ export function describeReports(given: Given): void {
     await store.accounts.delete(owner, T);
     await explain('wai_4', other.id);
     expect(await on.counts()).toMatchObject({ failed_waits: 0 });
+  });
+}
+
+/** Mail that no inbox took, and who may learn of it. */
+export function describeRefusals(given: Given): void {
+  describe('refusals', () => {
+    it('are kept for 24 hours, 50 of an address and 10,000 in all; the oldest go first', async () => {
+      const on = await given.fresh();
+      const { refusals } = on.store;
+      const address = 'NUL \0@mayfly.test';
+      const one = Array.from({ length: 130 }, (_, n) => refusalOf(address, { at: T + n, reply: `${n}` }));
+      await refusals.add(one.slice(0, 60));
+      await refusals.add([...one.slice(60), refusalOf('another@mayfly.test')]);
+      const listed = (after: number, now: number) => refusals.listConcerning(address, after, now);
+      const newest = one.slice(-50).toReversed();
+      expect(await listed(0, T + 130)).toEqual(newest);
+      expect(await listed(T + 127, T + 130)).toEqual(newest.slice(0, 2));
+      expect(await listed(0, T + 127 + REFUSAL_KEPT_MS)).toEqual(newest.slice(0, 2));
+
+      await on.sql(`insert into refusals (address, at, domain, details, had_no_inbox)
+        with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 10000)
+        select '"old@mayfly.test"', ${T} - n, domain, details, had_no_inbox from refusals, numbers
+        where address = '"another@mayfly.test"'`);
+      await refusals.add([refusalOf('last@mayfly.test')]);
+      expect(await on.counts()).toMatchObject({ refusals: 10_000 });
+      expect(await listed(0, T + 130)).toEqual(newest);
+      const old = await refusals.listConcerning('old@mayfly.test', 0, T);
+      expect([old.length, old.at(-1)?.at]).toEqual([10_000 - 52, T - (10_000 - 52)]);
+    });
+
+    it('are listed by address once each, the latest first, where no inbox had it: not where it was full or had faults', async () => {
+      const { store } = await given.fresh();
+      const quoted = '"q\\"\\u0000"@mayfly.test';
+      const fault = { rule: 1, at: 'rcpt' as const, delayMs: 0, disconnect: false };
+      await store.refusals.add([
+        refusalOf('a@mayfly.test', { mailFrom: '"fault":' }),
+        refusalOf('b@mayfly.test', { at: T + 1 }),
+        refusalOf('full@mayfly.test', { reply: '452 4.2.2 Full', mailFrom: '"reply":"550 5.1.1 no' }),
+        refusalOf('faulty@mayfly.test', { fault }),
+      ]);
+      await store.refusals.add([refusalOf('a@mayfly.test', { at: T + 2 }), refusalOf(quoted)]);
+      const listed = (now: number, page: { after?: number; limit?: number } = {}) =>
+        store.refusals.listAddresses(null, { after: 0, limit: 99, ...page }, now);
+      const [a, b] = ['a@mayfly.test', 'b@mayfly.test'];
+      expect(await listed(T)).toEqual([a, b, quoted]);
+      expect(await listed(T, { after: T })).toEqual([a, b]);
+      expect(await listed(T, { limit: 1 })).toEqual([a]);
+      expect(await listed(T + REFUSAL_KEPT_MS + 1)).toEqual([a]);
+      const lines = (await store.refusals.recent(0, T)).split('\n');
+      expect(lines[0]).toBe(`${T + 2} ${JSON.stringify(a)}`);
+      expect(lines).toHaveLength(4);
+    });
+
+    it('of an address or a domain that another account has, holds, or had lately are told to nobody else', async () => {
+      const on = await given.fresh();
+      const { inboxes, addresses, domains, refusals } = on.store;
+      const [owner, other] = [await given.account(on), await given.account(on)];
+      for (const local of ['live', 'deleted']) {
+        const { id } = await given.inbox(other, { address: `${local}@mayfly.test` }, on);
+        if (local === 'deleted') await inboxes.delete(other, id, T);
+      }
+      await given.inbox(owner, { address: 'own@mayfly.test' }, on);
+      await given.inbox(other, { kind: 'catch-all', address: 'inbox@all.mayfly.test' }, on);
+      await addresses.hold(other, 'held@mayfly.test', T + 60_000, T);
+      await domains.add({ domain: 'mine.test', accountId: owner, createdAt: T });
+      await domains.add({ domain: 'foreign.test', accountId: other, createdAt: T });
+      const anyones = ['free@mayfly.test', 'a@sub.foreign.test', 'a@notforeign.test'];
+      const own = ['own@mayfly.test', 'a@mine.test', '"q@foreign.test"@mine.test'];
+      const ofOther = [
+        ...['live@mayfly.test', 'deleted@mayfly.test', 'held@mayfly.test', 'x@all.mayfly.test'],
+        ...['a@foreign.test', '"q@mine.test"@foreign.test', '"\\"\0@"@foreign.test'],
+      ];
+      await refusals.add([...anyones, ...own, ...ofOther].map((address) => refusalOf(address)));
+      const listed = async (account: string | null, now = T) =>
+        (await refusals.listAddresses(account, { after: 0, limit: 99 }, now)).toSorted();
+      expect(await listed(owner)).toEqual([...anyones, ...own].toSorted());
+      expect(await listed(other)).toEqual([...anyones, ...ofOther].toSorted());
+      expect(await listed(null)).toEqual(anyones.toSorted());
+      const later = T + ADDRESS_QUARANTINE_MS;
+      await refusals.add([refusalOf('deleted@mayfly.test', { at: later })]);
+      expect(await listed(owner, later)).toEqual(['deleted@mayfly.test']);
+    });
+
+    it('of a domain are those of all its addresses but the ones that other inboxes have or had, newest first', async () => {
+      const on = await given.fresh();
+      const owner = await given.account(on);
+      const { inboxes, addresses, refusals } = on.store;
+      const at = (local: string) => `${local}@sub.mayfly.test`;
+      const inbox = await given.inbox(owner, { kind: 'catch-all', address: at('inbox') }, on);
+      await given.inbox(owner, { address: at('other') }, on);
+      const ended = await given.inbox(owner, { address: at('ended') }, on);
+      await inboxes.delete(owner, ended.id, T);
+      await addresses.hold(owner, at('held'), T + 60_000, T);
+      const added = ['a', 'inbox', 'other', 'ended', 'held', '"q@r"'].map((local, n) =>
+        refusalOf(at(local), { at: T + n }),
+      );
+      await refusals.add([...added, refusalOf('a@x.sub.mayfly.test'), refusalOf('a@mayfly.test')]);
+      const listed = (limit: number) => refusals.listByDomain('sub.mayfly.test', inbox.id, limit, T + 9);
+      const all = ['"q@r"', 'held', 'inbox', 'a'].map((local) => ({ address: at(local) }));
+      expect(await listed(9)).toMatchObject(all);
+      expect(await listed(1)).toMatchObject(all.slice(0, 1));
+    });
   });
 }

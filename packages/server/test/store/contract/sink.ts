@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ensureSink } from '../../../src/inboxes/new-inbox.ts';
 import { type InboxRecord, PERMANENT_UNTIL } from '../../../src/inboxes/records.ts';
 import type { NewMail } from '../../../src/messages/records.ts';
-import { everything, inboxAt, mailTo, rawOf, sweepAll, T, ttl } from '../builders.ts';
+import { DAY, everything, inboxAt, mailTo, rawOf, sweepAll, T, ttl } from '../builders.ts';
 import type { Given, Opened, Place } from './suite.ts';
 
 const KEPT = 5;
@@ -36,14 +36,9 @@ export function describeSink(given: Given): void {
       async (how) => {
         const place = await given.place('fresh');
         const { on, store, inbox } = place;
+        const mails = subjects(12, 1).map((subject) => evictingMail([inbox], subject));
         if (how === 'many batches') await add(place, 1, 12);
-        else {
-          const mails = subjects(12, 1).toReversed();
-          await store.messages.addBatch(
-            mails.map((subject) => evictingMail([inbox], subject)),
-            T,
-          );
-        }
+        else await store.messages.addBatch(mails.toReversed(), T);
         expect(await state(on, inbox)).toEqual({ count: KEPT, subjects: subjects(12, 12 - KEPT + 1) });
         expect(await on.counts()).toMatchObject({ messages: KEPT, sources: KEPT });
       },
@@ -108,21 +103,19 @@ export function describeSink(given: Given): void {
       (await store.inboxes.findTakers('anyone@anywhere.test', now)).sink;
 
     it('is one, however many processes create it at once and again, and lives through sweeps', async () => {
-      const on = await given.freshServer();
-      const owner = await given.account(on);
+      const { on, owner } = await given.place('server');
       const beside = await on.openAnother();
-      const stores = [on.store, beside, on.store, beside];
-      await Promise.all(stores.map((store) => ensureSink(store, 'mayfly.test', T)));
+      const all = [on.store, beside, on.store, beside];
+      await Promise.all(all.map((store) => ensureSink(store, 'mayfly.test', T)));
       await ensureSink(on.store, 'other.test', T);
       const page = { labels: { mayfly: 'sink' }, limit: 9, before: null };
       const { inboxes } = await on.store.inboxes.list(owner, page, T);
       const permanent = { expiresAt: PERMANENT_UNTIL, maxExpiresAt: PERMANENT_UNTIL };
-      expect(inboxes).toMatchObject([
-        { kind: 'sink', accountId: owner, address: 'sink@mayfly.test', ...permanent },
-      ]);
+      const only = { kind: 'sink', accountId: owner, address: 'sink@mayfly.test', ...permanent };
+      expect(inboxes).toMatchObject([only]);
       const sink = await sinkOf(on);
       expect(sink?.inboxId).toBe(inboxes[0]?.id);
-      const later = T + 1000 * 365 * 24 * 3_600_000;
+      const later = T + 365_000 * DAY;
       await on.store.upkeep.sweep(later, 1000);
       expect(await sinkOf(on, later)).toEqual(sink);
       for (const address of ['x@mayfly.test', 'x@[127.0.0.1]', '"a b"@xn--mnchen-3ya.test'])
@@ -141,8 +134,7 @@ export function describeSink(given: Given): void {
     });
 
     it('is not deleted by its label, and once deleted, alone or with its account, is created again', async () => {
-      const on = await given.fresh();
-      const owner = await given.account(on);
+      const { on, owner } = await given.place('fresh');
       await ensureSink(on.store, 'mayfly.test', T);
       const labels = { mayfly: 'sink' };
       await on.store.inboxes.create(owner, inboxAt({ labels, ...ttl(5) }), 9, null);

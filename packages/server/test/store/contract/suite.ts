@@ -4,20 +4,14 @@ import type { Store } from '../../../src/store.ts';
 import { accountOn, inboxAt } from '../builders.ts';
 import type { Select } from '../invariants.ts';
 import { describeAccounts } from './accounts.ts';
-import { describeAddresses } from './addresses.ts';
 import { describeEnds } from './ends.ts';
-import { describeFaults } from './faults.ts';
-import { describeImports } from './imports.ts';
-import { describeInboxes } from './inboxes.ts';
+import { describeImports, describeOutgoing } from './imports.ts';
+import { describeAddresses, describeInboxes } from './inboxes.ts';
 import { describeMessages } from './messages.ts';
-import { describeOrder } from './order.ts';
-import { describeOutgoing } from './outgoing.ts';
-import { describeRefusals } from './refusals.ts';
-import { describeReports } from './reports.ts';
+import { describeRefusals, describeReports } from './reports.ts';
 import { describeSearch } from './search.ts';
 import { describeSink } from './sink.ts';
-import { describeUsage } from './usage.ts';
-import { describeQuota } from './usage-meter.ts';
+import { describeQuota, describeUsage } from './usage.ts';
 import { describeWebhooks } from './webhooks.ts';
 
 /** An engine's store on an empty storage, with what the contract has no method for. */
@@ -61,10 +55,8 @@ export const EVERY_DAY: readonly ((given: Given) => void)[] = [
   describeInboxes,
   describeAddresses,
   describeImports,
-  describeFaults,
   describeSink,
   describeMessages,
-  describeOrder,
   describeOutgoing,
   describeSearch,
   describeRefusals,

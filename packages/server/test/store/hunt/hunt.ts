@@ -5,7 +5,7 @@ import { T } from '../builders.ts';
 import { brokenInvariants, type Select } from '../invariants.ts';
 import { readWorks } from './reads.ts';
 import { MONTH, QUOTA, Scene } from './scene.ts';
-import { accountWorks, deliver, inboxWorks, type Works, webhookWorks } from './writes.ts';
+import { accountWorks, deliver, inboxWorks, often, type Works, webhookWorks } from './writes.ts';
 
 const ACCOUNTS = 5;
 const INBOXES = 12;
@@ -45,11 +45,9 @@ export async function hunt({ nodes, ms, random, speed, select, width }: HuntOpti
     ...webhookWorks(scene),
     ...accountWorks(scene),
     ...readWorks(scene),
-    ping: { share: 1, run: (node) => node.ping() },
+    ping: often(1, (node) => node.ping()),
   };
-  const lots = Object.entries(works).flatMap(([name, { share }]) =>
-    Array.from({ length: share }, () => name),
-  );
+  const lots = Object.entries(works).flatMap(([name, { share }]) => Array<string>(share).fill(name));
   const until = performance.now() + ms;
   const done = new Map<string, number>();
   const failed = new Map<string, number>();

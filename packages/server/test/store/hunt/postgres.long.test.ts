@@ -1,5 +1,4 @@
 /* TEST_SEED=… repeats the choices of a run, but not its timing. */
-import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
 import type { Store } from '../../../src/store.ts';
@@ -8,10 +7,9 @@ import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { readHere, withReadings } from '../../support/store-on.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
-import { createDatabase } from '../postgres/open-postgres.ts';
+import { createDatabase, queryPostgres } from '../postgres/open-postgres.ts';
 import { hunt } from './hunt.ts';
 
-const IS_THERE = await hasPostgres();
 const NODES = 4;
 /** Calls of a node under way at once. */
 const WIDTH = 5;
@@ -29,7 +27,7 @@ function deadlocksOf(cluster: PostgresCluster): string[] {
   return details.slice(1).map((text) => text.split(/^\d{4}-/m, 1)[0] ?? '');
 }
 
-describe.skipIf(!IS_THERE)(`all calls at once on PostgreSQL (seed ${random.seed})`, () => {
+describe.skipIf(!(await hasPostgres()))(`all calls at once on PostgreSQL (seed ${random.seed})`, () => {
   let cluster: PostgresCluster;
   let proxy: TcpProxy;
   let isSlow = false;
@@ -45,35 +43,30 @@ describe.skipIf(!IS_THERE)(`all calls at once on PostgreSQL (seed ${random.seed}
     await cluster?.remove();
   });
 
-  for (const { how, speed } of [
-    { how: 'as fast as they can', speed: 1 },
-    { how: 'with pauses within transactions', speed: 1 },
-    { how: 'with pauses and a clock that runs faster', speed: 5_000 },
-  ]) {
-    it(
-      `by ${NODES} nodes for ${HUNT_MS / 1_000} s, ${how}: no call fails and nothing is wrong in the tables`,
-      async ({ annotate }) => {
-        isSlow = how.startsWith('with');
-        const url = new URL(await createDatabase(cluster));
-        const rows = new Client(url.href);
-        await rows.connect();
-        url.port = String(proxy.port);
-        const nodes: Store[] = [];
-        for (let n = 0; n < NODES; n++) {
-          nodes.push(withReadings(await openPostgres({ url: url.href, read: readHere })));
-        }
-        const select = async (sql: string) => (await rows.query(sql)).rows;
-        const hunted = await hunt({ nodes, width: WIDTH, ms: HUNT_MS, random, speed, select });
-        for (const node of nodes) await node.close();
-        await rows.end();
-        // A deadlock costs the waits of its processes; then one of them is run again.
-        const deadlocks = deadlocksOf(cluster);
-        await annotate(`${deadlocks.length} deadlocks of others; ${hunted.done}`);
-        expect(hunted.failed, 'calls that failed').toEqual([]);
-        expect(hunted.broken, 'invariants').toEqual([]);
-        expect(deadlocks.filter((text) => OF_INTAKE.test(text))).toEqual([]);
-      },
-      timeLimit(300_000),
-    );
-  }
+  it.for([
+    ['as fast as they can', 1],
+    ['with pauses within transactions', 1],
+    ['with pauses and a clock that runs faster', 5_000],
+  ] as const)(
+    `by ${NODES} nodes for ${HUNT_MS / 1_000} s, %s: no call fails and nothing is wrong in the tables`,
+    { timeout: timeLimit(300_000) },
+    async ([how, speed], { annotate }) => {
+      isSlow = how.startsWith('with');
+      const direct = await createDatabase(cluster);
+      const url = new URL(direct);
+      url.port = String(proxy.port);
+      const nodes: Store[] = [];
+      for (let n = 0; n < NODES; n++)
+        nodes.push(withReadings(await openPostgres({ url: url.href, read: readHere })));
+      const select = (sql: string) => queryPostgres(direct, sql);
+      const hunted = await hunt({ nodes, width: WIDTH, ms: HUNT_MS, random, speed, select });
+      for (const node of nodes) await node.close();
+      // A deadlock costs the waits of its processes; then one of them is run again.
+      const deadlocks = deadlocksOf(cluster);
+      await annotate(`${deadlocks.length} deadlocks of others; ${hunted.done}`);
+      expect(hunted.failed, 'calls that failed').toEqual([]);
+      expect(hunted.broken, 'invariants').toEqual([]);
+      expect(deadlocks.filter((text) => OF_INTAKE.test(text))).toEqual([]);
+    },
+  );
 });

@@ -15,43 +15,32 @@ const KEPT = 16;
 /** Errors that a caller has to expect where others change the same things. */
 const EXPECTED = ['address_taken', 'limit_reached', 'unauthorized', 'not_found', 'inbox_expired'];
 
-/** What the hunt did with which outcome; compared with the tables at its end. */
-export interface Books {
-  /** Messages of each inbox that were stored. */
-  received: Map<string, number>;
-  /** Waits of each inbox. */
-  waits: Map<string, number>;
-  /** Requests of each account that were leased, less those that were returned. */
-  leased: Map<string, number>;
-  requests: Map<string, number>;
-  /** Inboxes that creations with one idempotency key returned. */
-  replays: Map<string, Set<string>>;
-  /** Applications of faults that were asked for, and those that were taken. */
-  faults: Map<string, { set: number; spent: number }>;
-  /** Accounts whose deletion resolved. */
-  deleted: Set<string>;
-}
-
 export type Hook = { accountId: string; id: string };
 export type Message = { accountId: string; inboxId: string; messageId: string };
 
 /** What the calls of a hunt share: the things that they meet at. */
 export class Scene {
   readonly random: Chance;
-  /** The clock of the hunt. */
   readonly now: () => number;
   accounts: string[] = [];
   inboxes: InboxRecord[] = [];
   messages: Message[] = [];
   hooks: Hook[] = [];
-  readonly books: Books = {
-    received: new Map(),
-    waits: new Map(),
-    leased: new Map(),
-    requests: new Map(),
-    replays: new Map(),
-    faults: new Map(),
-    deleted: new Set(),
+  /** What the hunt did with which outcome; compared with the tables at its end. */
+  readonly books = {
+    /** Messages of each inbox that were stored. */
+    received: new Map<string, number>(),
+    /** Waits of each inbox. */
+    waits: new Map<string, number>(),
+    /** Requests of each account that were leased, less those that were returned. */
+    leased: new Map<string, number>(),
+    requests: new Map<string, number>(),
+    /** Inboxes that creations with one idempotency key returned. */
+    replays: new Map<string, Set<string>>(),
+    /** Applications of faults that were asked for, and those that were taken. */
+    faults: new Map<string, { set: number; spent: number }>(),
+    /** Accounts whose deletion resolved. */
+    deleted: new Set<string>(),
   };
 
   constructor(random: Chance, now: () => number) {
@@ -80,10 +69,7 @@ export class Scene {
     const labels: Record<string, string> = this.oneIn(3) ? {} : { run: String(this.random.between(1, 4)) };
     const address = this.oneIn(2) ? { address: this.address() } : {};
     const lifeMs = this.pick([30_000, 600_000, 3_600_000]);
-    return inboxAt({
-      ...{ labels, createdAt, expiresAt: createdAt + lifeMs, ...address },
-      ...changes,
-    });
+    return inboxAt({ labels, createdAt, expiresAt: createdAt + lifeMs, ...address, ...changes });
   }
 
   keep(inbox: InboxRecord): void {

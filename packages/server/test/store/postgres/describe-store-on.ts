@@ -1,20 +1,14 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { PostgresOptions } from '../../support/postgres.ts';
-import { describeStore, type Given } from '../contract/suite.ts';
+import { describeStore } from '../contract/suite.ts';
 import { openStores } from './open-postgres.ts';
 
 /**
  * The promises of the store.
  * @param isThere whether the programs are installed
  * @param own as of `openStores`
- * @param suites as of `describeStore`
  */
-export function describeStoreOn(
-  name: string,
-  isThere: boolean,
-  own?: PostgresOptions,
-  suites?: readonly ((given: Given) => void)[],
-): void {
+export function describeStoreOn(name: string, isThere: boolean, own?: PostgresOptions): void {
   describe.skipIf(!isThere)(isThere ? name : `${name} (skipped: it is not installed)`, () => {
     let on: Awaited<ReturnType<typeof openStores>>;
     beforeAll(async () => {
@@ -22,6 +16,6 @@ export function describeStoreOn(
     });
     afterAll(() => on?.close());
 
-    describeStore('the store', () => on.open(), undefined, suites);
+    describeStore('the store', () => on.open());
   });
 }

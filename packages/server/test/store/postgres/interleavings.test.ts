@@ -1,19 +1,31 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
+import { createPool, postgresEngine } from '../../../src/database/postgres/connection.ts';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { newId } from '../../../src/ids.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
+import { queue } from '../../../src/webhooks/sql/queue.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { withReadings } from '../../support/store-on.ts';
-import { accountAt, inboxAt, mailTo, placedIn, refusalOf, sweepAll, T, ttl, webhookAt } from '../builders.ts';
+import {
+  accountAt,
+  inboxAt,
+  mailsTo,
+  mailTo,
+  placedIn,
+  refusalOf,
+  sweepAll,
+  T,
+  ttl,
+  webhookAt,
+} from '../builders.ts';
 import { brokenInvariants } from '../invariants.ts';
 import { createDatabase } from './open-postgres.ts';
 
 const limits = { prompt: 100, other: 100, leaseMs: 60_000 };
-const TABLES = ['messages', 'inbox_labels'] as const;
 
 /*
  * Each case stops one transaction in the middle by a lock that a third connection holds, lets another one run
@@ -38,9 +50,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     other = withReadings(await openPostgres({ url }));
     admin = new Client(url);
     await admin.connect();
-    for (const id of [owner, another]) {
-      await one.accounts.create({ ...accountAt(), id }, null);
-    }
+    for (const id of [owner, another]) await one.accounts.create({ ...accountAt(), id }, null);
     inbox = await inboxOf(owner);
   });
   afterEach(async () => {
@@ -67,10 +77,6 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     return rows[0].n;
   }
 
-  /** Begins a transaction of the third connection that holds up writes to a table. */
-  const stopWritesTo = (table: (typeof TABLES)[number]) =>
-    admin.query(`begin; lock table ${table} in share mode`);
-
   /** Resolves when so many statements wait, or before, when the call ends. @returns whether it ended */
   async function untilWaits(call: Promise<unknown>, count: number): Promise<boolean> {
     let isOver = false;
@@ -82,11 +88,23 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     return isOver;
   }
 
+  /** Stops one call where it writes to a table, runs another one until it ends or waits, and lets both go on. */
+  async function during<A, B>(
+    table: 'messages' | 'inbox_labels',
+    stopped: () => Promise<A>,
+    other: () => Promise<B>,
+  ): Promise<[A, B]> {
+    await admin.query(`begin; lock table ${table} in share mode`);
+    const first = stopped();
+    await untilWaits(first, 1);
+    const second = other();
+    await untilWaits(second, 2);
+    await admin.query('commit');
+    return Promise.all([first, second]);
+  }
+
   it('deletes an account to which a domain is being added', async () => {
-    await admin.query('begin');
-    await admin.query('insert into domains (domain, account_id, created_at) values ($1, $2, $3)', [
-      ...['d.example', another, T],
-    ]);
+    await admin.query(`begin; insert into domains values ('d.example', '${another}', ${T})`);
     const adding = one.domains.add({ domain: 'd.example', accountId: owner, createdAt: T });
     await untilWaits(adding, 1);
     const deleting = other.accounts.delete(owner, T);
@@ -100,8 +118,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
   it('takes no mail for an inbox of an account that is being deleted', async () => {
     // Its id is behind that of the other: the deletion has not locked it yet.
     const second = await inboxOf(owner, { createdAt: T + 1 });
-    await admin.query('begin');
-    await admin.query('select id from inboxes where id = $1 for update', [inbox.id]);
+    await admin.query(`begin; select id from inboxes where id = '${inbox.id}' for update`);
     const deleting = other.accounts.delete(owner, T);
     await untilWaits(deleting, 1);
     const [placed] = await one.messages.addBatch([mailTo([second])], T);
@@ -114,60 +131,42 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
   it('deletes all of an account whose first mail is for an inbox that has ended, while that is being stored', async () => {
     const kept = await inboxOf(another);
     await one.inboxes.delete(owner, inbox.id, T);
-    await stopWritesTo('messages');
-    const adding = one.messages.addBatch([mailTo([inbox, kept])], T);
-    await untilWaits(adding, 1);
-    const deleting = other.accounts.delete(owner, T);
-    await untilWaits(deleting, 2);
-    await admin.query('commit');
-    expect((await adding).flat()).toMatchObject([{ refused: 'gone' }, { messageId: expect.any(String) }]);
-    expect(await deleting).toBe('deleted');
+    const adding = () => one.messages.addBatch([mailTo([inbox, kept])], T);
+    const [added, deleted] = await during('messages', adding, () => other.accounts.delete(owner, T));
+    expect(added.flat()).toMatchObject([{ refused: 'gone' }, { messageId: expect.any(String) }]);
+    expect(deleted).toBe('deleted');
   });
 
   it('keeps the address of an inbox that is created while the sweeper removes an ended hold of it', async () => {
     const address = 'held@mayfly.test';
     await one.addresses.hold(owner, address, T + 1, T);
-    await stopWritesTo('inbox_labels');
     const wanted = inboxAt({ address, createdAt: T + 10, labels: { run: '1' } });
-    const creating = one.inboxes.create(owner, wanted, 10, null);
-    await untilWaits(creating, 1);
-    const sweeping = other.upkeep.sweep(T + 10, 100);
-    await untilWaits(sweeping, 2);
-    await admin.query('commit');
-    await Promise.all([creating, sweeping]);
-    expect((await one.inboxes.findTakers(address, T + 10)).ofAddress?.live).toMatchObject({
-      inboxId: wanted.id,
-    });
+    const creating = () => one.inboxes.create(owner, wanted, 10, null);
+    await during('inbox_labels', creating, () => other.upkeep.sweep(T + 10, 100));
+    const { ofAddress } = await one.inboxes.findTakers(address, T + 10);
+    expect(ofAddress?.live).toMatchObject({ inboxId: wanted.id });
   });
 
   it.each(['an inbox', 'the account'])(
     'stores mail for which it has found a webhook of %s that is deleted meanwhile',
     async (of) => {
       const id = await webhookOf(of === 'an inbox' ? inbox.id : null);
-      await stopWritesTo('messages');
-      const adding = one.messages.addBatch([mailTo([inbox])], T);
-      await untilWaits(adding, 1);
-      const deletion = other.webhooks.delete(owner, id, T);
-      const sweeping = deletion.then(() => sweepAll(other, T));
-      await untilWaits(sweeping, 2);
-      await admin.query('commit');
-
-      expect(await deletion).toBe(true);
-      await sweeping;
-      expect((await adding).flat()).toMatchObject([{ messageId: expect.any(String) }]);
+      const adding = () => one.messages.addBatch([mailTo([inbox])], T);
+      const [added] = await during('messages', adding, async () => {
+        expect(await other.webhooks.delete(owner, id, T)).toBe(true);
+        await sweepAll(other, T);
+      });
+      expect(added.flat()).toMatchObject([{ messageId: expect.any(String) }]);
       await sweepAll(other, T);
-      const { rows } = await admin.query(
-        'select (select count(*) from webhooks)::int as webhooks, (select count(*) from deliveries)::int as deliveries',
-      );
-      expect(rows).toEqual([{ webhooks: 0, deliveries: 0 }]);
+      for (const table of ['webhooks', 'deliveries'])
+        expect((await admin.query(`select * from ${table}`)).rows).toEqual([]);
     },
   );
 
   it('deletes a webhook whose inbox is extended meanwhile', async () => {
     const webhook = await webhookOf(inbox.id);
     // As mail that is being stored does.
-    await admin.query('begin');
-    await admin.query('select id from webhooks where id = $1 for key share', [webhook]);
+    await admin.query(`begin; select id from webhooks where id = '${webhook}' for key share`);
     const deleting = one.webhooks.delete(owner, webhook, T);
     await untilWaits(deleting, 1);
     await other.inboxes.setExpiry(owner, inbox.id, ttl(120), T);
@@ -177,17 +176,44 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     expect(await one.webhooks.find(owner, webhook, T)).toBeUndefined();
   });
 
+  it('delays no message and no claim of other webhooks while one claims deliveries', async () => {
+    const pool = createPool(url, () => undefined);
+    onTestFinished(() => pool.end());
+    const webhooks = [await webhookOf(null), await webhookOf(null), await webhookOf(null)];
+    await one.messages.addBatch([mailTo([inbox])], T);
+    // Takes the wakes of all three, and nothing else.
+    await one.deliveries.claim({ ...limits, prompt: 0, other: 0 }, T);
+    const reached = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const claiming = postgresEngine(pool).transaction(async (tx) => {
+      const claimed = await queue.claim.run(tx, { ...limits, other: 1 }, T);
+      reached.resolve();
+      await gate.promise;
+      return claimed;
+    });
+    await reached.promise;
+    // These wait for the lock for ever if the intake writes to rows of webhooks.
+    const [[placed] = []] = await one.messages.addBatch([mailTo([inbox])], T);
+    expect(placed).toMatchObject({ deliveries: 3 });
+    const mine = await other.deliveries.claim(limits, T);
+    expect(mine).toHaveLength(2);
+    gate.resolve();
+    const theirs = await claiming;
+    expect(new Set([...theirs, ...mine].map(({ webhookId }) => webhookId)).size).toBe(3);
+    // The wake of the locked webhook was left, and the message is not forgotten.
+    await other.deliveries.claim(limits, T);
+    const page = { limit: 9, before: null };
+    for (const id of webhooks)
+      expect((await one.deliveries.list(owner, id, page, T)).deliveries).toHaveLength(2);
+    expect(await other.deliveries.claim(limits, T + limits.leaseMs)).toHaveLength(3);
+  });
+
   it('claims no delivery that is cancelled meanwhile', async () => {
     const webhook = await webhookOf(null);
     await one.messages.addBatch([mailTo([inbox])], T);
-    await stopWritesTo('messages');
-    const deleting = one.inboxes.delete(owner, inbox.id, T).then(() => sweepAll(one, T));
-    await untilWaits(deleting, 1);
-    const claiming = other.deliveries.claim(limits, T);
-    await untilWaits(claiming, 2);
-    await admin.query('commit');
-    await deleting;
-    expect(await claiming).toEqual([]);
+    const deleting = () => one.inboxes.delete(owner, inbox.id, T).then(() => sweepAll(one, T));
+    const [, claimed] = await during('messages', deleting, () => other.deliveries.claim(limits, T));
+    expect(claimed).toEqual([]);
     const page = { limit: 9, before: null };
     const { deliveries } = await one.deliveries.list(owner, webhook, page, T);
     expect(deliveries).toMatchObject([{ state: 'cancelled', attempts: [] }]);
@@ -197,25 +223,17 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     const webhook = await webhookOf(null);
     const rest = await inboxOf(owner);
     await one.messages.addBatch([mailTo([inbox])], T);
-    await one.messages.addBatch(
-      Array.from({ length: 150 }, () => mailTo([rest])),
-      T + 1,
-    );
+    await one.messages.addBatch(mailsTo(150, [rest]), T + 1);
     await one.webhooks.update(owner, webhook, { enabled: false }, T + 1);
-    await stopWritesTo('messages');
-    const deleting = one.inboxes.delete(owner, inbox.id, T + 1).then(() => sweepAll(one, T + 1));
-    await untilWaits(deleting, 1);
-    const claiming = other.deliveries.claim(limits, T + 1);
-    await untilWaits(claiming, 2);
-    await admin.query('commit');
-    await Promise.all([deleting, claiming]);
+    const deleting = () => one.inboxes.delete(owner, inbox.id, T + 1).then(() => sweepAll(one, T + 1));
+    await during('messages', deleting, () => other.deliveries.claim(limits, T + 1));
     await one.deliveries.claim(limits, T + 2);
     expect(await one.upkeep.measure(T + 2)).toMatchObject({ pendingDeliveries: 0 });
   });
 
   it('locks deliveries in the order of their ids, also when their inbox ends or their mails are read', async () => {
     const raw = await openPostgres({ url });
-    const mails = Array.from({ length: 40 }, () => mailTo([inbox]));
+    const mails = mailsTo(40, [inbox]);
     for (let n = 0; n < 4; n++) await webhookOf(null);
     const sizes = mails.map((mail) => mail.raw.length);
     const placed = (await raw.messages.addBatch(mails, T)).map(([first]) => placedIn(first));
@@ -226,8 +244,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     const ids: string[] = rows.map(({ id }) => id);
 
     async function locksInOrder(change: () => Promise<unknown>): Promise<void> {
-      await admin.query('begin');
-      await admin.query('select id from deliveries where id = $1 for no key update', [ids[80]]);
+      await admin.query(`begin; select id from deliveries where id = '${ids[80]}' for no key update`);
       const changing = change();
       await untilWaits(changing, 1);
       const free = await admin.query('select id from deliveries order by id for no key update skip locked');
@@ -247,13 +264,11 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
   it('stores refusals without waiting for another node that deletes the oldest ones', async () => {
     const refusal = refusalOf('x@mayfly.test');
     await one.refusals.add(Array.from({ length: 50 }, () => refusal));
-    await admin.query('begin');
-    await admin.query('select seq from refusals for update');
+    await admin.query('begin; select seq from refusals for update');
     expect(await untilWaits(one.refusals.add([refusal]), 1)).toBe(true);
     await admin.query('commit');
     await one.refusals.add([refusal]);
-    const { rows } = await admin.query('select count(*)::int as n from refusals');
-    expect(rows).toEqual([{ n: 50 }]);
+    expect((await admin.query('select seq from refusals')).rows).toHaveLength(50);
   });
 
   it('frees no more inboxes in one step than it should, though PostgreSQL expects one', async () => {
@@ -282,10 +297,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
   });
 
   it('extends no inbox of which the sweeper has freed messages', async () => {
-    await one.messages.addBatch(
-      Array.from({ length: 10 }, () => mailTo([inbox])),
-      T,
-    );
+    await one.messages.addBatch(mailsTo(10, [inbox]), T);
     await one.upkeep.sweep(inbox.expiresAt, 5);
     const late = inbox.expiresAt - 1;
     expect(await other.inboxes.setExpiry(owner, inbox.id, ttl(120), late)).toBeUndefined();

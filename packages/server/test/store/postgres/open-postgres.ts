@@ -14,7 +14,7 @@ let lastDatabase = 0;
 /** Creates an empty database, or a copy of one to which nothing is connected. @returns its URL */
 export async function createDatabase(cluster: Databases, template = 'template1'): Promise<string> {
   const name = `${PREFIX}_${++lastDatabase}`;
-  await run(cluster.url(), `create database ${name} template ${template}`);
+  await queryPostgres(cluster.url(), `create database ${name} template ${template}`);
   return cluster.url(name);
 }
 
@@ -49,11 +49,15 @@ do $$ declare name text; begin
   perform setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false) from pg_sequences;
 end $$`;
 
-async function run(url: string, text: string): Promise<void> {
+/** Runs a statement on a connection of its own. @returns the rows */
+export async function queryPostgres(url: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new Client(url);
   await client.connect();
-  await client.query(text);
-  await client.end();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
 }
 
 /**
@@ -65,7 +69,7 @@ export async function openStores(own?: PostgresOptions) {
   const cluster = started ?? (await sharedPostgres());
   const template = await createDatabase(cluster);
   await (await openPostgres({ url: template })).close();
-  await run(template, KEEP_FIRST_ROWS);
+  await queryPostgres(template, KEEP_FIRST_ROWS);
   const name = new URL(template).pathname.slice(1);
   const all: PostgresOpened[] = [];
   const idle: PostgresOpened[] = [];

@@ -1,33 +1,26 @@
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { hasPostgres, startPostgres } from '../../support/postgres.ts';
 import { appOfTest } from '../../support/start-app.ts';
 import { createDatabase } from './open-postgres.ts';
 
-const IS_THERE = await hasPostgres();
 /** A readiness probe waits no longer. */
 const PROBE_MS = 1_000;
 
-describe.skipIf(!IS_THERE)('readiness on PostgreSQL', () => {
-  let cluster: PostgresCluster;
-  let admin: Client;
-  beforeAll(async () => {
-    cluster = await startPostgres();
-    admin = new Client(cluster.url());
+it.skipIf(!(await hasPostgres()))(
+  'readiness on PostgreSQL is red while the synchronous standby is gone and nothing can be stored, and green again with it',
+  async () => {
+    const cluster = await startPostgres();
+    onTestFinished(() => cluster.remove());
+    const admin = new Client(cluster.url());
     await admin.connect();
-  });
-  afterAll(async () => {
-    await admin?.end();
-    await cluster?.remove();
-  });
-  const waitForStandby = async (name: string) => {
-    await admin.query(`alter system set synchronous_standby_names = '${name}'`);
-    await admin.query('select pg_reload_conf()');
-    const show = async () => (await admin.query('show synchronous_standby_names')).rows[0];
-    await expect.poll(show).toEqual({ synchronous_standby_names: name });
-  };
-
-  it('is red while the synchronous standby is gone and nothing can be stored, and green again with it', async () => {
+    onTestFinished(() => admin.end());
+    const waitForStandby = async (name: string) => {
+      await admin.query(`alter system set synchronous_standby_names = '${name}'`);
+      await admin.query('select pg_reload_conf()');
+      const show = async () => (await admin.query('show synchronous_standby_names')).rows[0];
+      await expect.poll(show).toEqual({ synchronous_standby_names: name });
+    };
     const url = new URL(await createDatabase(cluster));
     await admin.query('create role mayfly login');
     await admin.query(`alter database ${url.pathname.slice(1)} owner to mayfly`);
@@ -46,5 +39,5 @@ describe.skipIf(!IS_THERE)('readiness on PostgreSQL', () => {
     expect(await Promise.all(Array.from({ length: 20 }, isReady))).not.toContain(true);
     await waitForStandby('');
     await expect.poll(isReady).toBe(true);
-  });
-});
+  },
+);

@@ -1,20 +1,20 @@
-import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { Client, type Pool } from 'pg';
+import type { Client, Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createPool, requireDurable } from '../../../src/database/postgres/connection.ts';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { runTransaction } from '../../../src/database/postgres/transactions.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
+import { useFolder } from '../../support/folder.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { sharedPostgres } from '../../support/shared-postgres.ts';
 import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 import { withReadings } from '../../support/store-on.ts';
 import { accountOn, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
-import { createDatabase } from './open-postgres.ts';
+import { createDatabase, queryPostgres } from './open-postgres.ts';
 
 const IS_THERE = await hasPostgres();
 const DISK_MIB = 32;
@@ -25,27 +25,21 @@ const BALLAST_BYTES = 2 * 1024 * 1024;
 const NOBODY = 65_534;
 
 describe.skipIf(!IS_THERE)('a transaction on PostgreSQL', () => {
-  let url: string;
   let pool: Pool;
   beforeAll(async () => {
-    url = await createDatabase(await sharedPostgres());
-    pool = createPool(url, () => undefined);
+    pool = createPool(await createDatabase(await sharedPostgres()), () => undefined);
     await pool.query('create table notes (text text)');
   });
   afterEach(() => pool.query('delete from notes'));
-  afterAll(async () => {
-    await pool?.end();
-  });
+  afterAll(() => pool?.end());
 
   const notes = async () => (await pool.query('select text from notes')).rows;
 
   it('reports the error of a statement that fails while its COMMIT is under way, and keeps nothing', async () => {
     const committed = runTransaction(pool, async (client) => {
       await client.query("insert into notes values ('kept?')");
-      const written = Promise.all([
-        client.query('select 1 / 0'),
-        client.query("insert into notes values ('x')"),
-      ]);
+      const statements = ['select 1 / 0', "insert into notes values ('x')"];
+      const written = Promise.all(statements.map((text) => client.query(text)));
       return { result: 'acknowledged', written };
     });
     await expect(committed).rejects.toMatchObject({ code: '22012' });
@@ -97,19 +91,17 @@ it('a PostgreSQL of version 14 is refused, with the version that is needed', asy
 describe.skipIf(!IS_THERE || !MAY_MOUNT)('a PostgreSQL whose disk is full', () => {
   let cluster: PostgresCluster;
   let store: Store;
+  const folder = useFolder();
   let disk: string;
   let ballast: string;
   beforeAll(async () => {
     cluster = await startPostgres();
-    disk = mkdtempSync(join(tmpdir(), 'mayfly-full-'));
+    disk = folder();
     mountSmallDisk(disk, DISK_MIB);
     if (process.getuid?.() === 0) chownSync(disk, NOBODY, NOBODY);
     ballast = join(disk, 'ballast');
-    const admin = new Client(cluster.url());
-    await admin.connect();
-    await admin.query(`create tablespace small location '${disk}'`);
-    await admin.query('create database small tablespace small');
-    await admin.end();
+    await queryPostgres(cluster.url(), `create tablespace small location '${disk}'`);
+    await queryPostgres(cluster.url(), 'create database small tablespace small');
     store = withReadings(await openPostgres({ url: cluster.url('small') }));
     writeFileSync(ballast, Buffer.alloc(BALLAST_BYTES));
   });
@@ -117,14 +109,13 @@ describe.skipIf(!IS_THERE || !MAY_MOUNT)('a PostgreSQL whose disk is full', () =
     await store?.close();
     await cluster?.stop('SIGQUIT');
     unmount(disk);
-    rmSync(disk, { recursive: true, force: true });
     await cluster?.remove();
   });
 
   async function fillInbox(accountId: string, inbox: InboxRecord): Promise<number> {
-    const raw = 'x'.repeat(MAIL_BYTES);
     for (let count = 0; ; count++) {
-      const mail = { ...mailTo([inbox], { maxMessages: 1e6 }), raw: new TextEncoder().encode(raw) };
+      const raw = new Uint8Array(Buffer.alloc(MAIL_BYTES, 'x'));
+      const mail = mailTo([inbox], { raw, maxMessages: 1e6 });
       const stored = await store.messages.addBatch([mail], T).then(
         () => true,
         (error) => {
@@ -146,11 +137,8 @@ describe.skipIf(!IS_THERE || !MAY_MOUNT)('a PostgreSQL whose disk is full', () =
     expect(await store.messages.listAfter(inbox.id, { after: 0, limit: 1e6 }, T)).toHaveLength(count);
     expect(await store.inboxes.delete(accountId, inbox.id, T)).toBe(true);
     rmSync(ballast);
-    const admin = new Client(cluster.url('small'));
-    await admin.connect();
     // As autovacuum does within a minute.
-    await admin.query('vacuum');
-    await admin.end();
+    await queryPostgres(cluster.url('small'), 'vacuum');
     const { inbox: next } = await store.inboxes.create(accountId, inboxAt(), 10, null);
     await onlyPlaced(store, mailTo([next]), T);
   });

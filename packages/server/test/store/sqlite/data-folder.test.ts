@@ -6,7 +6,7 @@ import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { backUp, restore } from '../../../src/operations/backup.ts';
 import { useFolderOfTest } from '../../support/folder.ts';
 
-const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+const expectPrivate = (path: string) => expect(statSync(path).mode & 0o777, path).toBe(0o600);
 
 describe('the files of a database', () => {
   const folderOfTest = useFolderOfTest();
@@ -20,13 +20,11 @@ describe('the files of a database', () => {
     const path = join(home, 'mayfly.db');
     const store = await openSqlite({ path });
     await store.ping();
-    for (const suffix of ['', '-wal', '-shm', '.lock'])
-      expect([suffix, modeOf(path + suffix)]).toEqual([suffix, '600']);
+    for (const suffix of ['', '-wal', '-shm', '.lock']) expectPrivate(path + suffix);
     backUp(path, join(home, 'backup.db'));
     await store.close();
     const replaced = await restore(path, join(home, 'backup.db'), '.replaced');
-    for (const file of [path, join(home, 'backup.db'), replaced ?? ''])
-      expect([file, modeOf(file)]).toEqual([file, '600']);
+    for (const file of [path, join(home, 'backup.db'), replaced ?? '']) expectPrivate(file);
   });
 
   it('lose the permissions for others that an earlier version gave them', async () => {
@@ -35,8 +33,7 @@ describe('the files of a database', () => {
     writeFileSync(`${path}.lock`, '');
     for (const suffix of ['', '.lock']) chmodSync(path + suffix, 0o664);
     const store = await openSqlite({ path });
-    for (const suffix of ['', '-wal', '.lock'])
-      expect([suffix, modeOf(path + suffix)]).toEqual([suffix, '600']);
+    for (const suffix of ['', '-wal', '.lock']) expectPrivate(path + suffix);
     await store.close();
   });
 

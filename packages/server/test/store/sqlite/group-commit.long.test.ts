@@ -1,33 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, describe, expect, it } from 'vitest';
-import type { SqliteOptions } from '../../../src/database/sqlite/open.ts';
+import { describe, expect, it } from 'vitest';
 import type { NewMail } from '../../../src/messages/records.ts';
-import {
-  accountOn,
-  everything,
-  inboxAt,
-  mailTo,
-  onlyPlaced,
-  placedIn,
-  rawOf,
-  sweepAll,
-  T,
-} from '../builders.ts';
-import { openTemporary } from './open-sqlite.ts';
-
-const closings: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closings.splice(0)) await close();
-});
-
-async function openWithInbox(options: Partial<SqliteOptions> = {}) {
-  const opened = await openTemporary(options);
-  closings.push(opened.close);
-  const accountId = await accountOn(opened.store);
-  const { inbox } = await opened.store.inboxes.create(accountId, inboxAt(), 10, null);
-  return { ...opened, inbox };
-}
+import { atOnce, inboxAt, mailTo, onlyPlaced, placedIn, rawOf, sweepAll, T } from '../builders.ts';
+import { openWithInbox } from './open-sqlite.ts';
 
 /**
  * Transactions in the write-ahead log, read from its bytes (sqlite.org/fileformat2.html section 4.1): the
@@ -100,7 +76,7 @@ describe('mails that wait at the same time', () => {
     const statuses = async (...sizes: number[]) =>
       (await Promise.allSettled(sizes.map(add))).map(({ status }) => status);
     while ((await statuses(30_000))[0] === 'fulfilled');
-    const [{ id = '' } = {}] = await store.messages.listRows(inbox.id, everything, T);
+    const [{ id = '' } = {}] = await store.messages.listAfter(inbox.id, { after: 0, limit: 1 }, T);
     await store.messages.delete(inbox.id, id, T);
     await sweepAll(store, T);
     expect(await statuses(100, 60_000, 100)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -114,18 +90,12 @@ describe('inboxes that are created and deleted at the same time', () => {
     const { store, path, inbox } = await openWithInbox();
     const { accountId } = inbox;
     let before = commitsIn(path);
-    const [created] = await Promise.all([
-      Promise.all(
-        Array.from({ length: INBOXES }, () => store.inboxes.create(accountId, inboxAt(), 1000, null)),
-      ),
-      onlyPlaced(store, mailTo([inbox]), T),
-    ]);
+    const creating = atOnce(INBOXES, () => store.inboxes.create(accountId, inboxAt(), 1000, null));
+    const [created] = await Promise.all([creating, onlyPlaced(store, mailTo([inbox]), T)]);
     expect(commitsIn(path) - before).toBeLessThanOrEqual(INBOXES / 10);
     before = commitsIn(path);
-    const deleted = await Promise.all(
-      created.map(({ inbox: { id } }) => store.inboxes.delete(accountId, id, T)),
-    );
-    expect(deleted).toEqual(created.map(() => true));
+    const deleting = created.map(({ inbox: { id } }) => store.inboxes.delete(accountId, id, T));
+    expect(await Promise.all(deleting)).toEqual(created.map(() => true));
     expect(commitsIn(path) - before).toBeLessThanOrEqual(INBOXES / 10);
   });
 
@@ -140,9 +110,8 @@ describe('inboxes that are created and deleted at the same time', () => {
       );
       const codes = results.map((result) => (result.status === 'rejected' ? result.reason.code : 'created'));
       expect(codes).toEqual(wishes.map((_, index) => (index === at ? 'address_taken' : 'created')));
-      for (const [index, { id }] of wishes.entries()) {
+      for (const [index, { id }] of wishes.entries())
         expect((await store.inboxes.find(accountId, id, T)) !== undefined).toBe(index !== at);
-      }
     }
   });
 });
@@ -156,13 +125,9 @@ describe('inboxes that are deleted by their label', () => {
     const { store, path, inbox } = await openWithInbox();
     const { accountId } = inbox;
     const labels = { run: 'x' };
-    const inboxes = await Promise.all(
-      Array.from({ length: INBOXES }, () => store.inboxes.create(accountId, inboxAt({ labels }), 1000, null)),
-    );
-    await store.messages.addBatch(
-      inboxes.map((created) => mailTo([created.inbox])),
-      T,
-    );
+    const create = () => store.inboxes.create(accountId, inboxAt({ labels }), 1000, null);
+    const toEach = (await atOnce(INBOXES, create)).map((created) => mailTo([created.inbox]));
+    await store.messages.addBatch(toEach, T);
     const live = async () =>
       (await store.inboxes.list(accountId, { labels, limit: 1000, before: null }, T)).inboxes.length;
     const before = commitsIn(path);

@@ -2,34 +2,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { onTestFinished } from 'vitest';
 import { openSqlite, type SqliteOptions } from '../../../src/database/sqlite/open.ts';
 import type { Store } from '../../../src/store.ts';
 import { readHere, withReadings } from '../../support/store-on.ts';
+import { accountOn, inboxAt } from '../builders.ts';
 import type { Opened } from '../contract/suite.ts';
 
 export const TABLES = [
-  'addresses',
-  'deleted_inboxes',
-  'deliveries',
-  'domains',
-  'failed_waits',
-  'idempotency',
-  'inbox_labels',
-  'inbox_waits',
-  'inboxes',
-  'messages',
-  'outgoing',
-  'parked_sources',
-  'provider_items',
-  'readings',
-  'refusals',
-  'shared_sources',
-  'source_pieces',
-  'sources',
-  'unread',
-  'usage_days',
-  'usage_months',
-  'webhooks',
+  ...['addresses', 'deleted_inboxes', 'deliveries', 'domains', 'failed_waits', 'idempotency'],
+  ...['inbox_labels', 'inbox_waits', 'inboxes', 'messages', 'outgoing', 'parked_sources', 'provider_items'],
+  ...['readings', 'refusals', 'shared_sources', 'source_pieces', 'sources', 'unread', 'usage_days'],
+  ...['usage_months', 'webhooks'],
 ];
 
 /** The number of rows of each table. */
@@ -47,14 +31,13 @@ export function temporaryPath(): { path: string; remove(): void } {
 }
 
 /** A store on SQLite in a new directory, which goes when it is closed. With `isDurable: false` it needs no thread. */
-export function openTemporary(options: Partial<SqliteOptions> = {}): Promise<Opened & { path: string }> {
-  return opened((path) => openSqlite({ path, read: readHere, ...options }));
-}
-
-async function opened(open: (path: string) => Promise<Store>): Promise<Opened & { path: string }> {
+export async function openTemporary(
+  options: Partial<SqliteOptions> = {},
+): Promise<Opened & { path: string }> {
   const { path, remove } = temporaryPath();
-  const store = withReadings(await open(path));
+  const store = withReadings(await openSqlite({ path, read: readHere, ...options }));
   const rows = new DatabaseSync(path, { timeout: 5000 });
+  const counting = rows.prepare(COUNTS);
   const others: Store[] = [];
   return {
     path,
@@ -65,14 +48,7 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
       return another;
     },
     sql: async (text) => rows.prepare(text).all(),
-    async counts() {
-      return Object.fromEntries(
-        rows
-          .prepare(COUNTS)
-          .all()
-          .map(({ name, n }) => [name, Number(n)]),
-      );
-    },
+    counts: async () => Object.fromEntries(counting.all().map(({ name, n }) => [name, Number(n)])),
     async close() {
       rows.close();
       for (const other of others) await other.close();
@@ -80,4 +56,13 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
       remove();
     },
   };
+}
+
+/** A store of the test, with an account and an inbox in it. */
+export async function openWithInbox(options?: Partial<SqliteOptions>) {
+  const opened = await openTemporary(options);
+  onTestFinished(opened.close);
+  const accountId = await accountOn(opened.store);
+  const { inbox } = await opened.store.inboxes.create(accountId, inboxAt(), 10, null);
+  return { ...opened, accountId, inbox };
 }

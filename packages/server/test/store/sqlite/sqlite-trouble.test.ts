@@ -3,36 +3,23 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { openWriter, requireDurable, requireSqlite } from '../../../src/database/sqlite/connection.ts';
-import { openSqlite, type SqliteOptions, startThread } from '../../../src/database/sqlite/open.ts';
-import { accountOn, everything, inboxAt, mailTo, onlyPlaced, sweepAll, T } from '../builders.ts';
-import { openTemporary, temporaryPath } from './open-sqlite.ts';
+import { openSqlite, startThread } from '../../../src/database/sqlite/open.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, sweepAll, T } from '../builders.ts';
+import { openWithInbox, temporaryPath } from './open-sqlite.ts';
 
-const cleanups: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
+/** A database file of the test. */
 function place(): string {
   const { path, remove } = temporaryPath();
-  cleanups.push(remove);
+  onTestFinished(remove);
   return path;
-}
-
-/** A store with an account and an inbox in it. */
-async function openWithInbox(options: Partial<SqliteOptions> = {}) {
-  const opened = await openTemporary(options);
-  cleanups.push(opened.close);
-  const accountId = await accountOn(opened.store);
-  const { inbox } = await opened.store.inboxes.create(accountId, inboxAt(), 10, null);
-  return { ...opened, inbox, accountId };
 }
 
 describe('opening the store on SQLite', () => {
   it('refuses a connection whose commits may not be on stable storage', () => {
     const database = openWriter({ path: place(), busyTimeoutMs: 100 });
-    cleanups.push(() => database.close());
+    onTestFinished(() => database.close());
     expect(() => requireDurable(database)).not.toThrow();
     for (const setting of ['normal', 'off']) {
       database.exec(`pragma synchronous = ${setting}`);
@@ -41,9 +28,8 @@ describe('opening the store on SQLite', () => {
   });
 
   it('refuses an SQLite that can corrupt a database, and says what to do', () => {
-    for (const version of ['3.51.2', '3.50.99', '3.9.0', '2.99.99']) {
+    for (const version of ['3.51.2', '3.50.99', '3.9.0', '2.99.99'])
       expect(() => requireSqlite(version)).toThrow(/newer Node\.js, with SQLite 3\.51\.3 or newer/);
-    }
     for (const version of ['3.51.3', '3.51.10', '3.53.4', '4.0.0'])
       expect(() => requireSqlite(version)).not.toThrow();
   });
@@ -52,7 +38,8 @@ describe('opening the store on SQLite', () => {
     const path = place();
     const file = join(path, '..', 'a file');
     writeFileSync(file, '');
-    await expect(openSqlite({ path: join(file, 'data', 'mayfly.db') })).rejects.toThrow(
+    const opening = openSqlite({ path: join(file, 'data', 'mayfly.db') });
+    await expect(opening).rejects.toThrow(
       /data folder .* cannot be created .*Set MAYFLY_DATA_DIR to another/,
     );
   });
@@ -60,9 +47,8 @@ describe('opening the store on SQLite', () => {
   it('says clearly that a file is not a database, and leaves it as it is', async () => {
     const path = place();
     writeFileSync(path, 'not a database '.repeat(500));
-    await expect(openSqlite({ path })).rejects.toThrow(
-      /mayfly\.db cannot be opened: .*not a database\. Set MAYFLY_DATA_DIR/,
-    );
+    const reason = /mayfly\.db cannot be opened: .*not a database\. Set MAYFLY_DATA_DIR/;
+    await expect(openSqlite({ path })).rejects.toThrow(reason);
   });
 });
 
@@ -83,10 +69,8 @@ describe('a storage in trouble', () => {
     const { messageId } = await onlyPlaced(store, mailTo([inbox], { raw: new Uint8Array(600_000) }), T);
     const before = await counts();
     const large = mailTo([inbox], { raw: new Uint8Array(2_000_000) });
-    await expect(store.messages.addBatch([small, large], T)).rejects.toMatchObject({
-      code: 'unavailable',
-      message: expect.stringContaining('full'),
-    });
+    const full = { code: 'unavailable', message: expect.stringContaining('full') };
+    await expect(store.messages.addBatch([small, large], T)).rejects.toMatchObject(full);
     expect(await counts()).toEqual(before);
     expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
     await store.messages.delete(inbox.id, messageId, T);
@@ -98,7 +82,7 @@ describe('a storage in trouble', () => {
     const { store, inbox, path, accountId } = await openWithInbox({ busyTimeoutMs: 400 });
     // One after the other they would wait for longer than a test may take.
     const other = new DatabaseSync(path);
-    cleanups.push(() => other.close());
+    onTestFinished(() => other.close());
     other.exec('begin exclusive');
     const calls = Array.from({ length: 100 }, () => store.messages.addBatch([mailTo([inbox])], T));
     const results = await Promise.allSettled([...calls, store.ping()]);
@@ -153,9 +137,7 @@ describe('a storage in trouble', () => {
     const committing = store.messages.addBatch([mailTo([inbox])], T);
     await Promise.all([store.close(), store.close()]);
     expect(await committing).toMatchObject([[{ inboxId: inbox.id }]]);
-    await expect(store.ping()).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(store.messages.listRows(inbox.id, everything, T)).rejects.toMatchObject({
-      code: 'unavailable',
-    });
+    for (const late of [() => store.ping(), () => store.messages.listRows(inbox.id, everything, T)])
+      await expect(late()).rejects.toMatchObject({ code: 'unavailable' });
   });
 });
