@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { afterAll, beforeAll } from 'vitest';
+import { queryPostgres } from '../../store/postgres/open-postgres.ts';
 import type { Body } from '../../support/api-client.ts';
 import { inDatabase } from '../../support/damage.ts';
 import { useFolder } from '../../support/folder.ts';
@@ -8,6 +8,8 @@ import type { EngineUnderTest } from '../../support/nodes.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import type { Place } from './readings.ts';
+
+export { queryPostgres };
 
 type Row = Record<string, unknown>;
 
@@ -26,21 +28,9 @@ export interface ReadingServers {
 
 /** The id of the newest message of an inbox. */
 export async function messageIdIn(query: ReadingServers['query'], inboxId: string): Promise<string> {
-  const inbox = `(select seq from inboxes where id = '${inboxId}')`;
-  const [row] = await query(
-    `select id from messages where inbox_seq = ${inbox} order by received_at desc limit 1`,
-  );
+  const [row] = await query(`select m.id from messages m join inboxes i on i.seq = m.inbox_seq
+    where i.id = '${inboxId}' order by m.received_at desc limit 1`);
   return String(row?.id);
-}
-
-export async function queryPostgres(url: string, text: string): Promise<Row[]> {
-  const client = new Client(url);
-  await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
 }
 
 /** As many servers as an engine allows, with a receiver of webhooks, while the cases of a `describe` run. */
@@ -58,11 +48,8 @@ export function useReadingServers(
     await start();
   });
   const start = async (): Promise<void> => {
-    const own = {
-      ...(url !== undefined && { MAYFLY_DATABASE_URL: url }),
-      MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
-    };
-    const env = { ...own, MAYFLY_SIGNUP_PLAN: 'unlimited', ...settings };
+    const own = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', MAYFLY_SIGNUP_PLAN: 'unlimited' };
+    const env = { ...own, ...(url !== undefined && { MAYFLY_DATABASE_URL: url }), ...settings };
     for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(env, {}, join(folder(), String(n))));
   };
   const stop = async (): Promise<void> => {

@@ -51,18 +51,13 @@ function expectListed({ messages }: Body, { inbox, mail }: Place): void {
 }
 
 const listed = (name: string, query: (place: Place) => string, held = {}): Reading[] =>
-  [
-    { operation: 'listMessages', path: inboxPath, cursor: ({ inbox }: Place) => inbox.cursor },
-    {
-      operation: 'listAccountMessages',
-      path: () => '/v1',
-      cursor: ({ accountCursor }: Place) => accountCursor,
-    },
-  ].map(({ operation, path, cursor }) => ({
+  ['listMessages', 'listAccountMessages'].map((operation) => ({
     ...{ operation, name, ...held },
     look: async (place) => {
-      const text = query(place).replace('SINCE', cursor(place));
-      expectListed(await ok(place.api('GET', `${path(place)}/messages?limit=200&${text}`)), place);
+      const [path, cursor] =
+        operation === 'listMessages' ? [inboxPath(place), place.inbox.cursor] : ['/v1', place.accountCursor];
+      const text = query(place).replace('SINCE', cursor);
+      expectListed(await ok(place.api('GET', `${path}/messages?limit=200&${text}`)), place);
     },
   }));
 
@@ -139,15 +134,14 @@ const streams = (operation: string, path: (place: Place) => string): Reading => 
   ...{ operation, name: 'events', ...HELD },
   look: async (place) => {
     const reader = await openStream(place.url + path(place), { as: place.key });
-    for (;;) {
+    for (let isOwn = false; !isOwn; ) {
       const { data } = (await reader.nextEvent()) ?? {};
       if (data === undefined) throw new Error('The stream ended before the mail.');
-      expect(data.message).toMatchObject({ subject: expect.stringMatching(/./) });
-      if (data.inboxId !== place.inbox.id) continue;
-      expect(data.message).toMatchObject(summaryOf(place.mail));
-      reader.close();
-      return;
+      isOwn = data.inboxId === place.inbox.id;
+      const expected = isOwn ? summaryOf(place.mail) : { subject: expect.stringMatching(/./) };
+      expect(data.message).toMatchObject(expected);
     }
+    reader.close();
   },
 });
 
@@ -191,9 +185,8 @@ const SINGLE: Reading[] = [
   }),
   row('getTimeline', 'with the Date of the mail', async (place) => {
     const { events } = await ok(place.api('GET', `${await messagePath(place)}/timeline`));
-    expect(events.map(({ event }: Body) => event)).toEqual(
-      expect.arrayContaining(['date-header', 'end-of-data', 'committed']),
-    );
+    const names = events.map(({ event }: Body) => event);
+    for (const name of ['date-header', 'end-of-data', 'committed']) expect(names).toContain(name);
   }),
 ];
 
@@ -237,15 +230,12 @@ const HOOKS: Reading[] = [
       for (const { data } of bodies()) expect(data.message).toMatchObject(contentOf(place.mail));
     },
   },
-  {
-    ...{ operation: 'injectMessage', name: 'shown by its answer' },
-    look: async (place) => {
-      const headers = { 'content-type': 'message/rfc822' };
-      const body = wholeMail(place.mail);
-      const injected = await ok(place.api('POST', `${inboxPath(place)}/messages`, { body, headers }), 201);
-      expect(injected).toMatchObject({ ...contentOf(place.mail), parseError: null });
-    },
-  },
+  row('injectMessage', 'shown by its answer', async (place) => {
+    const headers = { 'content-type': 'message/rfc822' };
+    const body = wholeMail(place.mail);
+    const injected = await ok(place.api('POST', `${inboxPath(place)}/messages`, { body, headers }), 201);
+    expect(injected).toMatchObject({ ...contentOf(place.mail), parseError: null });
+  }),
 ];
 
 /** Every way to look at mail. An operation of the API must be here or in {@link SHOW_NO_MAIL}. */

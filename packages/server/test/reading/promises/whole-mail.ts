@@ -4,8 +4,6 @@ import { expect } from 'vitest';
 import type { Body } from '../../support/api-client.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 
-const FILE = 'a file';
-
 const TEMPLATE = readFileSync(join(import.meta.dirname, 'whole-mail.eml'), 'utf8').replaceAll('\n', '\r\n');
 
 /** A mail of which each field that a reading finds has something to find. @param id in its subject, texts and link */
@@ -23,7 +21,7 @@ export const contentOf = (id: string): Body => ({
   text: expect.stringContaining(id),
   html: expect.stringContaining(id),
   links: [{ href: `https://shop.example/verify?t=${id}`, kind: 'verify' }],
-  attachments: [{ filename: 'a.txt', size: FILE.length }],
+  attachments: [{ filename: 'a.txt', size: 'a file'.length }],
 });
 
 /** A connection that has said EHLO. */

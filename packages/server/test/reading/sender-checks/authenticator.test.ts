@@ -42,14 +42,10 @@ let clock: FakeClock;
 let lost: string[];
 let checking: Authenticator;
 
-const start = (options: Partial<AuthenticatorOptions> = {}): Authenticator => {
+const start = (options: Partial<AuthenticatorOptions>): Authenticator => {
   lost = [];
-  return new Authenticator({
-    clock,
-    dnsServers: [names.address],
-    onThreadLost: ({ message }) => lost.push(message),
-    ...options,
-  });
+  const onThreadLost = ({ message }: Error) => void lost.push(message);
+  return new Authenticator({ clock, dnsServers: [names.address], onThreadLost, ...options });
 };
 const check = (raw: Buffer, envelope: Partial<typeof ENVELOPE> = {}) =>
   checking.check({ ...ENVELOPE, ...envelope }, raw);
@@ -57,7 +53,34 @@ const check = (raw: Buffer, envelope: Partial<typeof ENVELOPE> = {}) =>
 const names = await startNameServer();
 const signed = await compose(MAIL, shop);
 const unsigned = await compose(MAIL);
+const ofOther = await compose(MAIL, other);
+const ofUnknownKey = await compose(MAIL, createSigner('shop.test', 'unpublished'));
+const ofStrict = await compose({ ...MAIL, from: 'a@strict.test' });
+const ofBroken = await compose({ ...MAIL, from: 'a@broken.test' });
+const ofUnheard = await compose({ ...MAIL, from: 'a@unheard-of.test' });
+const [signature = ''] = /^DKIM-Signature:.*?\r\n(?=\S)/s.exec(text(signed)) ?? [];
 afterAll(() => names.close());
+
+/** Checks with this zone beside that of the shop, from before the cases of a `describe`, or before each. */
+function useChecking(
+  [before, after]: readonly [typeof beforeAll | typeof beforeEach, typeof afterAll | typeof afterEach],
+  zone: Zone = {},
+  options: Partial<AuthenticatorOptions> = {},
+): void {
+  before(() => {
+    clock = new FakeClock();
+    names.zone = { ...SHOP, ...zone };
+    checking = start(options);
+  });
+  beforeEach(() => {
+    names.questions.length = 0;
+  });
+  after(() => checking.close());
+}
+const FOR_ALL = [beforeAll, afterAll] as const;
+const FOR_EACH = [beforeEach, afterEach] as const;
+const SILENT: Zone = { 'silent.test': 'silent' };
+const FROM_SILENT = { mailFrom: 'x@silent.test' };
 
 /** What is remembered of a name would mix the cases up: a domain of its own for each. */
 let cases = 0;
@@ -65,15 +88,14 @@ const ownDomain = () => `case${++cases}.test`;
 
 describe('the sender of a mail from outside', () => {
   // One thread for all: as in the server, what one mail does must not trouble the next.
-  beforeAll(() => {
-    clock = new FakeClock();
-    names.zone = { ...SHOP };
-    checking = start();
-  });
-  afterAll(() => checking.close());
-
-  it('passes when host, signature and author belong together', async () => {
-    expect(await check(signed)).toEqual(ALL_PASS);
+  useChecking(FOR_ALL, {
+    'mx1.shop.test': { TXT: ['v=spf1 ip4:198.51.100.7 -all'] },
+    'bounces.shop.test': { TXT: ['v=spf1 ip4:198.51.100.7 -all'] },
+    'both.test': { TXT: ['v=spf1 ip6:2001:db8::/32 ip4:198.51.100.7 -all'] },
+    'bounces.strict.test': { TXT: ['v=spf1 ip4:198.51.100.7 -all'] },
+    '_dmarc.strict.test': { TXT: ['v=DMARC1; p=reject; aspf=s'] },
+    'broken.test': 'servfail',
+    '_dmarc.broken.test': 'servfail',
   });
 
   it.each([
@@ -89,98 +111,53 @@ describe('the sender of a mail from outside', () => {
     expect(await check(unsigned, { mailFrom: `x@${domain}` })).toMatchObject({ spf: word });
   });
 
-  it('is judged by its HELO name when it is a bounce', async () => {
-    names.zone['mx1.shop.test'] = { TXT: ['v=spf1 ip4:198.51.100.7 -all'] };
-    const bounce = { mailFrom: '', helo: 'mx1.shop.test' };
-    expect(await check(unsigned, bounce)).toMatchObject({ spf: 'pass', dmarc: 'pass' });
-    expect(await check(unsigned, { mailFrom: '', helo: '[198.51.100.7]' })).toMatchObject({ spf: 'none' });
-  });
+  const body = bytes(text(signed).replace('482913', '482914'));
+  const header = bytes(text(signed).replace('Welcome', 'Warning'));
+  const broken = signature.replace(/bh=\w/, 'bh=x').replace('s=s1', 's=s2');
+  const ofNone = signature.replace('d=shop', 'd=none');
+  const BOUNCE = { mailFrom: '', helo: 'mx1.shop.test' };
+  const FOREIGN = { mailFrom: 'x@other.test' };
+  const STRICT = { mailFrom: 'x@bounces.strict.test' };
+  const ELSEWHERE = { remoteAddress: '203.0.113.9' };
+  const both = (remoteAddress: string) => ({ mailFrom: 'x@both.test', remoteAddress });
 
-  it('is judged by its address of either family', async () => {
-    const domain = ownDomain();
-    names.zone[domain] = { TXT: ['v=spf1 ip6:2001:db8::/32 ip4:198.51.100.7 -all'] };
-    const from = (remoteAddress: string) => check(unsigned, { mailFrom: `x@${domain}`, remoteAddress });
-    expect(await from('2001:db8::7')).toMatchObject({ spf: 'pass' });
-    expect(await from('::ffff:198.51.100.7')).toMatchObject({ spf: 'pass' });
-    expect(await from('2001:db9::7')).toMatchObject({ spf: 'fail' });
-    // A private network is outside as well: what its senders publish is what is tested.
-    expect(await from('10.0.0.7')).toMatchObject({ spf: 'fail' });
-  });
-
-  it('fails by DKIM when a byte of the body or of a signed header was changed', async () => {
-    const body = bytes(text(signed).replace('482913', '482914'));
-    const header = bytes(text(signed).replace('Subject: Welcome', 'Subject: Warning'));
-    for (const changed of [body, header]) {
-      expect(await check(changed)).toEqual({ spf: 'pass', dkim: 'fail', dmarc: 'pass' });
-      const elsewhere = { remoteAddress: '203.0.113.9' };
-      expect(await check(changed, elsewhere)).toEqual({ spf: 'fail', dkim: 'fail', dmarc: 'fail' });
-    }
-  });
-
-  it('gets none by DKIM without a signature, and neutral where the key is not published', async () => {
-    expect(await check(unsigned)).toMatchObject({ dkim: 'none' });
-    const stranger = await compose(MAIL, createSigner('shop.test', 'unpublished'));
-    expect(await check(stranger)).toMatchObject({ dkim: 'neutral' });
-  });
-
-  it('passes by DKIM when one of several signatures does', async () => {
-    const [signature = ''] = /^DKIM-Signature:.*?\r\n(?=\S)/s.exec(text(signed)) ?? [];
-    const broken = signature.replace(/bh=\w/, 'bh=x').replace('s=s1', 's=s2');
-    expect(await check(bytes(broken + text(signed)))).toEqual(ALL_PASS);
-    expect(await check(bytes(signature.replace('d=shop', 'd=none') + text(unsigned)))).toMatchObject({
-      dkim: 'neutral',
-    });
-  });
-
-  it('passes by DMARC only for the domain of its author', async () => {
-    const foreign = { mailFrom: 'x@other.test' };
-    expect(await check(signed, foreign)).toEqual(ALL_PASS);
-    expect(await check(await compose(MAIL, other), foreign)).toEqual({ ...ALL_PASS, dmarc: 'fail' });
-    expect(await check(unsigned)).toEqual({ spf: 'pass', dkim: 'none', dmarc: 'pass' });
-    expect(await check(unsigned, foreign)).toEqual({ spf: 'pass', dkim: 'none', dmarc: 'fail' });
-  });
-
-  it('may be of a subdomain unless the policy is strict', async () => {
-    names.zone['_dmarc.strict.test'] = { TXT: ['v=DMARC1; p=reject; aspf=s'] };
-    names.zone['bounces.strict.test'] = { TXT: ['v=spf1 ip4:198.51.100.7 -all'] };
-    names.zone['bounces.shop.test'] = { TXT: ['v=spf1 ip4:198.51.100.7 -all'] };
-    const strict = await compose({ ...MAIL, from: 'a@strict.test' });
-    expect(await check(unsigned, { mailFrom: 'x@bounces.shop.test' })).toMatchObject({ dmarc: 'pass' });
-    expect(await check(strict, { mailFrom: 'x@bounces.strict.test' })).toMatchObject({ dmarc: 'fail' });
-  });
-
-  it('gets none by DMARC without a policy, and permerror without one author', async () => {
-    const nobody = await compose({ ...MAIL, from: 'a@unheard-of.test' });
-    expect(await check(nobody)).toMatchObject({ dmarc: 'none' });
-    const two = bytes(`From: ceo@other.test\r\n${text(unsigned)}`);
-    expect(await check(two)).toMatchObject({ dmarc: 'permerror' });
-    expect(await check(bytes('Subject: x\r\n\r\nHello\r\n'))).toMatchObject({ dmarc: 'permerror' });
-  });
-
-  it('gets temperror where a zone is broken, and never a fail for what could not be read', async () => {
-    const domain = ownDomain();
-    names.zone[domain] = 'servfail';
-    expect(await check(unsigned, { mailFrom: `x@${domain}` })).toEqual({
-      ...{ spf: 'temperror', dkim: 'none', dmarc: 'temperror' },
-    });
-    names.zone['_dmarc.broken.test'] = 'servfail';
-    expect(await check(await compose({ ...MAIL, from: 'a@broken.test' }))).toMatchObject({
-      dmarc: 'temperror',
-    });
+  it.each([
+    ['whose host, signature and author belong together', signed, {}, 'pass pass pass'],
+    ['that is a bounce, by its HELO name', unsigned, BOUNCE, 'pass none pass'],
+    ['that is a bounce without a name', unsigned, { ...BOUNCE, helo: '[198.51.100.7]' }, 'none none fail'],
+    ['from an IPv6 address', unsigned, both('2001:db8::7'), 'pass none fail'],
+    ['from an IPv4 address as IPv6', unsigned, both('::ffff:198.51.100.7'), 'pass none fail'],
+    ['from another IPv6 address', unsigned, both('2001:db9::7'), 'fail none fail'],
+    // What senders of a private network publish is what is tested.
+    ['from a private network', unsigned, both('10.0.0.7'), 'fail none fail'],
+    ['with another byte in its body', body, {}, 'pass fail pass'],
+    ['with another byte in its body, from elsewhere', body, ELSEWHERE, 'fail fail fail'],
+    ['with another byte in a signed header', header, {}, 'pass fail pass'],
+    ['with another byte in a signed header, from elsewhere', header, ELSEWHERE, 'fail fail fail'],
+    ['without a signature', unsigned, {}, 'pass none pass'],
+    ['without a signature, by another domain', unsigned, FOREIGN, 'pass none fail'],
+    ['whose key is not published', ofUnknownKey, {}, 'pass neutral pass'],
+    ['with several signatures of which one is right', bytes(broken + text(signed)), {}, 'pass pass pass'],
+    ['with the signature of no domain', bytes(ofNone + text(unsigned)), {}, 'pass neutral pass'],
+    ['of its author, sent by another domain', signed, FOREIGN, 'pass pass pass'],
+    ['signed and sent by another domain', ofOther, FOREIGN, 'pass pass fail'],
+    ['by a subdomain', unsigned, { mailFrom: 'x@bounces.shop.test' }, 'pass none pass'],
+    ['by a subdomain of a strict one', ofStrict, STRICT, 'pass none fail'],
+    ['without a policy', ofUnheard, {}, 'pass none none'],
+    // What could not be read is never a fail.
+    ['by a broken zone', unsigned, { mailFrom: 'x@broken.test' }, 'temperror none temperror'],
+    ['of an author with a broken zone', ofBroken, {}, 'pass none temperror'],
+    ['of two authors', bytes(`From: ceo@other.test\r\n${text(unsigned)}`), {}, 'pass none permerror'],
+    ['of no author', bytes('Subject: x\r\n\r\nHello\r\n'), {}, 'pass none permerror'],
+  ])('is checked by SPF, DKIM and DMARC: one %s', async (_, mail, envelope, expected) => {
+    const [spf, dkim, dmarc] = expected.split(' ');
+    expect(await check(mail, envelope)).toEqual({ spf, dkim, dmarc });
   });
 
   it('of a mail that is no mail is checked as well', async () => {
-    const odd = [
-      '',
-      '\r\n',
-      '\r\n\r\n',
-      'no header at all',
-      'From',
-      '\0\xff',
-      'From: \r\n\r\n',
-      'DKIM-Signature:',
-    ];
-    for (const raw of odd) expect(await check(bytes(raw))).toMatchObject({ spf: 'pass' });
+    const odd = ['', '\r\n', '\r\n\r\n', 'no header at all', 'From', '\0\xff', 'From: \r\n\r\n'];
+    for (const raw of [...odd, 'DKIM-Signature:'])
+      expect(await check(bytes(raw))).toMatchObject({ spf: 'pass' });
     expect(lost).toEqual([]);
   });
 
@@ -199,7 +176,6 @@ describe('the sender of a mail from outside', () => {
       '_mta-sts.inviting.test': { TXT: ['v=STSv1; id=1'] },
     });
     const headers = { 'BIMI-Selector': 'v=BIMI1; s=default', 'List-Unsubscribe': `<${web}/u>` };
-    names.questions.length = 0;
     const mail = await compose({ ...MAIL, from: 'a@inviting.test', headers }, inviting);
     expect(await check(mail, { mailFrom: 'a@inviting.test', helo: 'inviting.test' })).toEqual(ALL_PASS);
     expect([...names.questions].sort()).toEqual([
@@ -212,35 +188,24 @@ describe('the sender of a mail from outside', () => {
 });
 
 describe('a hostile mail', () => {
-  beforeAll(() => {
-    clock = new FakeClock();
-    names.zone = { ...SHOP };
-    checking = start();
-  });
-  afterAll(() => checking.close());
-  beforeEach(() => {
-    names.questions.length = 0;
-  });
+  useChecking(FOR_ALL);
   const next = async () => {
     expect(await check(signed)).toEqual(ALL_PASS);
     expect(lost).toEqual([]);
   };
 
   it('with hundreds of signatures is a permerror, without a question for any of them', async () => {
-    const [signature = ''] = /^DKIM-Signature:.*?\r\n(?=\S)/s.exec(text(signed)) ?? [];
     const folded = signature.replace('DKIM-Signature:', 'dkim-signature\r\n :');
     for (const one of [signature, folded]) {
       const flood = Array.from({ length: 300 }, (_, i) => one.replace('s=s1', `s=s${i}`)).join('');
-      expect(await check(bytes(flood + text(signed)))).toEqual({
-        ...{ spf: 'pass', dkim: 'permerror', dmarc: 'permerror' },
-      });
+      const refused = { spf: 'pass', dkim: 'permerror', dmarc: 'permerror' };
+      expect(await check(bytes(flood + text(signed)))).toEqual(refused);
     }
     expect(names.questions.filter((question) => question.includes('_domainkey'))).toEqual([]);
     await next();
   });
 
   it('with ten signatures of different lengths over a large body is checked without holding up the others', async () => {
-    const [signature = ''] = /^DKIM-Signature:.*?\r\n(?=\S)/s.exec(text(signed)) ?? [];
     const flood = Array.from({ length: 10 }, (_, i) => signature.replace('s=s1', `s=s1; l=${i}`)).join('');
     const large = bytes(`${flood}${text(unsigned)}${`${'x y  z'.repeat(12)}\r\n`.repeat(20_000)}`);
     const hostile = check(large);
@@ -277,9 +242,8 @@ describe('a hostile mail', () => {
 
   it('from a domain that multiplies look-ups by its mail exchangers gets sixty questions, not more', async () => {
     const hosts = Array.from({ length: 10 }, (_, i) => `m${i}`);
-    names.zone['wide.test'] = {
-      TXT: [`v=spf1 ${hosts.map((host) => `mx:${host}.wide.test`).join(' ')} -all`],
-    };
+    const terms = hosts.map((host) => `mx:${host}.wide.test`).join(' ');
+    names.zone['wide.test'] = { TXT: [`v=spf1 ${terms} -all`] };
     for (const host of hosts) {
       names.zone[`${host}.wide.test`] = { MX: hosts.map((exchanger) => `${exchanger}.${host}.wide.test`) };
       for (const exchanger of hosts) names.zone[`${exchanger}.${host}.wide.test`] = { A: ['203.0.113.1'] };
@@ -311,12 +275,7 @@ describe('before the libraries see a message, it is a permerror for', () => {
 });
 
 describe('a source that keeps many checks waiting for its name servers', () => {
-  beforeEach(() => {
-    clock = new FakeClock();
-    names.zone = { ...SHOP, 'silent.test': 'silent' };
-    checking = start();
-  });
-  afterEach(() => checking.close());
+  useChecking(FOR_EACH, SILENT);
 
   it.each([
     ['', 300, 100, MAX_CHECKS_PER_SOURCE],
@@ -333,13 +292,7 @@ describe('a source that keeps many checks waiting for its name servers', () => {
 });
 
 describe('the time of a check', () => {
-  beforeEach(() => {
-    clock = new FakeClock();
-    names.zone = { ...SHOP, 'silent.test': 'silent', 'mute._domainkey.shop.test': 'silent' };
-    names.questions.length = 0;
-    checking = start();
-  });
-  afterEach(() => checking.close());
+  useChecking(FOR_EACH, { ...SILENT, 'mute._domainkey.shop.test': 'silent' });
 
   it('ends with what is known by then: a silent name server costs its own result', async () => {
     expect(await check(signed)).toEqual(ALL_PASS);
@@ -348,7 +301,7 @@ describe('the time of a check', () => {
     await names.untilAsked('TXT mute._domainkey.shop.test');
     await clock.advance(CHECK_TIME_LIMIT_MS - HURRY_MS);
     expect(await found).toMatchObject({ spf: 'pass', dkim: 'temperror' });
-    const other = check(unsigned, { mailFrom: 'x@silent.test' });
+    const other = check(unsigned, FROM_SILENT);
     await names.untilAsked('TXT silent.test');
     await clock.advance(CHECK_TIME_LIMIT_MS - HURRY_MS);
     expect(await other).toMatchObject({ spf: 'temperror', dkim: 'none' });
@@ -365,9 +318,8 @@ describe('the time of a check', () => {
   });
 
   it('is not spent in a queue: beyond the number of checks at once a mail is not checked', async () => {
-    await checking.close();
     checking = start({ limits: { checks: 2 } });
-    const silent = [1, 2].map(() => check(unsigned, { mailFrom: 'x@silent.test' }));
+    const silent = [1, 2].map(() => check(unsigned, FROM_SILENT));
     expect(await check(signed)).toEqual(NOTHING_IN_TIME);
     await names.untilAsked('TXT silent.test');
     await clock.advance(CHECK_TIME_LIMIT_MS - HURRY_MS);
@@ -376,7 +328,6 @@ describe('the time of a check', () => {
   });
 
   it('nor beyond the bytes at once', async () => {
-    await checking.close();
     checking = start({ limits: { bytes: signed.length } });
     const first = check(signed);
     expect(await check(signed)).toEqual(NOTHING_IN_TIME);
@@ -385,7 +336,7 @@ describe('the time of a check', () => {
   });
 
   it('ends at once when the server stops', async () => {
-    const found = check(unsigned, { mailFrom: 'x@silent.test' });
+    const found = check(unsigned, FROM_SILENT);
     await checking.close();
     expect(await found).toEqual(NOTHING_IN_TIME);
     expect(await check(signed)).toEqual(NOTHING_IN_TIME);
@@ -395,13 +346,8 @@ describe('the time of a check', () => {
 });
 
 describe('the thread that checks', () => {
-  beforeEach(() => {
-    clock = new FakeClock();
-    names.zone = { ...SHOP, 'silent.test': 'silent' };
-    names.questions.length = 0;
-    checking = start({ workerEntry: new URL('./spoilt-check-worker.ts', import.meta.url) });
-  });
-  afterEach(() => checking.close());
+  const workerEntry = new URL('./spoilt-check-worker.ts', import.meta.url);
+  useChecking(FOR_EACH, SILENT, { workerEntry });
 
   it.each(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1', ''])(
     'is not started, and nobody asked, for mail of this machine (%j)',
@@ -415,7 +361,7 @@ describe('the thread that checks', () => {
 
   it('is ended when a mail keeps it busy; what it had is temperror, and the next mail is checked again', async () => {
     expect(await check(signed)).toEqual(ALL_PASS);
-    const waiting = check(unsigned, { mailFrom: 'x@silent.test' });
+    const waiting = check(unsigned, FROM_SILENT);
     await names.untilAsked('TXT silent.test');
     const hostile = check(signed, { mailFrom: 'endless@shop.test' });
     const behind = check(signed);
@@ -426,7 +372,7 @@ describe('the thread that checks', () => {
   });
 
   it.each(['crash', 'throw', 'memory'])('may die by a %s: the next mail is checked again', async (fault) => {
-    const waiting = check(unsigned, { mailFrom: 'x@silent.test' });
+    const waiting = check(unsigned, FROM_SILENT);
     await names.untilAsked('TXT silent.test');
     expect(await check(signed, { mailFrom: `${fault}@silent.test` })).toEqual(NOTHING_IN_TIME);
     expect(await waiting).toEqual(NOTHING_IN_TIME);

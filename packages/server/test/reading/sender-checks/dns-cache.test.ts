@@ -70,9 +70,8 @@ describe('records of senders', () => {
   });
 
   it('are no names that cannot be', async () => {
-    for (const name of ['x'.repeat(64), `${'x.'.repeat(200)}test`, 'a..test']) {
+    for (const name of ['x'.repeat(64), `${'x.'.repeat(200)}test`, 'a..test'])
       expect(await codeOf(ask(name, 'TXT'))).toBe('EBADNAME');
-    }
     expect(names.questions).toEqual([]);
   });
 });
