@@ -177,7 +177,9 @@ describe('the gauges', () => {
       valueIn(metrics, 'mayfly_disk_free_bytes') ?? Number.POSITIVE_INFINITY,
     );
     const labels = { version: expect.stringMatching(/^\d+\.\d+/) };
-    expect(metrics.get('mayfly_build_info')?.samples).toMatchObject([{ labels, value: 1 }]);
+    expect(metrics.get('mayfly_build_info')?.samples).toEqual([
+      { name: 'mayfly_build_info', labels, value: 1 },
+    ]);
   });
 
   it('show that the database cannot be written to, and all others are still served', async () => {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Answer } from '../support/api-client.ts';
 import { sendTo } from '../support/mail/smtp-mail.ts';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
@@ -39,9 +39,9 @@ describeOnEngines('the limits of a plan', (engine) => {
     return (apps[n % apps.length] as TestApp).api('POST', '/v1/inboxes', options);
   };
   const live = async () => (await api('GET', '/v1/inboxes?limit=200')).body.inboxes;
-  const removeAll = async () => {
+  afterEach(async () => {
     for (const { id } of await live()) await api('DELETE', `/v1/inboxes/${id}`);
-  };
+  });
 
   describe('live inboxes', () => {
     it('are exactly ten when fifty are created at once by several keys; one more can be created when one ends', async () => {
@@ -52,7 +52,6 @@ describeOnEngines('the limits of a plan', (engine) => {
       expect(listed.map(({ id }: { id: string }) => id).toSorted()).toEqual(made.toSorted());
       await api('DELETE', `/v1/inboxes/${made[0]}`);
       expect(tally(await together(20, (n) => create(n)))).toEqual({ '201': 1, '409 limit_reached': 19 });
-      await removeAll();
     });
 
     it('count once for fifty concurrent requests with one idempotency key, even at the limit', async () => {
@@ -64,7 +63,6 @@ describeOnEngines('the limits of a plan', (engine) => {
       const { body } = await create(0, SHARED_KEY);
       expect(body).toEqual(answers[0]?.body);
       expect((await api('GET', `/v1/inboxes/${body.id}`, { as: body.token })).status).toBe(200);
-      await removeAll();
     });
   });
 
@@ -82,7 +80,6 @@ describeOnEngines('the limits of a plan', (engine) => {
     expect(await live()).toHaveLength(ofInboxes.length);
     for (const { id } of webhooks) await api('DELETE', `/v1/webhooks/${id}`);
     expect(tally([await api('POST', '/v1/webhooks', { body: { url: HOOK } })])).toEqual({ '201': 1 });
-    await removeAll();
   });
 
   const deliver = async ({ address }: { address: string }, n: number): Promise<string> =>

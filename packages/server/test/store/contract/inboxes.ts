@@ -88,8 +88,9 @@ export function describeInboxes(given: Given): void {
     it('apply their fault rules exactly as often as many senders of two processes are told', async () => {
       const { on, store, owner, inbox } = await given.place('server');
       const stores = [store, await on.openAnother()];
+      const reply = { code: 451, text: '4.7.1 try "again" later' };
       const rules = [7, 6].map((times) => ({
-        ...{ at: 'rcpt' as const, reply: null, delayMs: 0, disconnect: false, times, left: times },
+        ...{ at: 'rcpt' as const, reply, delayMs: 0, disconnect: false, times, left: times },
       }));
       await store.faults.set(owner, inbox.id, rules, T);
       const sender = { address: inbox.address, mailFrom: 'b@c.test', helo: 'x', remoteAddress: '127.0.0.1' };
