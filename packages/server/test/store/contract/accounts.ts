@@ -40,11 +40,11 @@ export function describeAccounts(given: Given): void {
       expect(await keys.findByHash(hash, T)).toEqual({ account, key });
       expect(await keys.list(account.id)).toEqual([{ ...key, lastUsedAt: null }]);
       const { address } = await given.inbox(account.id);
-      const changed = { ...account, plan: 'developer' };
-      expect(await accounts.setPlan(account.id, 'developer')).toEqual(changed);
+      const changed = { ...account, plan: 'free' };
+      expect(await accounts.setPlan(account.id, 'free')).toEqual(changed);
       expect(await accounts.find(account.id)).toEqual(changed);
       expect((await keys.findByHash(hash, T))?.account).toEqual(changed);
-      expect((await inboxes.findTakers(address, T)).ofAddress?.live?.plan).toBe('developer');
+      expect((await inboxes.findTakers(address, T)).ofAddress?.live?.plan).toBe('free');
     });
 
     it('an account whose first key is already known is not created', async () => {
