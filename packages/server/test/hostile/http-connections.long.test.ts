@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { HttpDeps } from '../../src/http/context.ts';
 import { httpOfTest, type TestHttp } from '../http/start-http.ts';
+import { rawClient } from '../support/raw-client.ts';
 
 const MIB = 1024 * 1024;
 
@@ -109,18 +110,14 @@ describe('connections', () => {
 
   it('stay open after a 401 to a request with a small body', async () => {
     await start();
-    const client = open();
-    let received = '';
-    client.on('data', (bytes) => {
-      received += bytes.toString();
-    });
+    const { socket, until } = rawClient(http.port);
+    onTestFinished(() => void socket.destroy());
     const body = JSON.stringify({ ttlMinutes: 1 });
     const head = `POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
-    client.write(`${head}\r\n${body}`);
-    await expect.poll(() => received).toMatch(/^HTTP\/1\.1 401 /);
-    received = '';
-    client.write(`${head}Authorization: Bearer ${http.keys.own}\r\n\r\n${body}`);
-    await expect.poll(() => received).toMatch(/^HTTP\/1\.1 201 /);
+    socket.write(`${head}\r\n${body}`);
+    expect(await until(/\}$/)).toMatch(/^HTTP\/1\.1 401 /);
+    socket.write(`${head}Authorization: Bearer ${http.keys.own}\r\n\r\n${body}`);
+    expect(await until(/ 201 /)).toMatch(/\}HTTP\/1\.1 201 /);
   });
 
   it('with a request that is not complete after 60 seconds (here 0.4) get 408 and are closed', async () => {

@@ -2,20 +2,13 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseCidrs } from '../../src/text/networks.ts';
-import {
-  clientOfTest,
-  type SmtpTestOptions,
-  type StartedSmtp,
-  smtpOfTest,
-  turns,
-  upToData,
-} from '../smtp/start-smtp.ts';
+import { clientOfTest, type SmtpTestOptions, smtpOfTest, turns, upToData } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { rawClient } from '../support/raw-client.ts';
 import type { SmtpClient } from '../support/smtp-script.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
 
-let smtp: StartedSmtp;
+let smtp: Awaited<ReturnType<typeof smtpOfTest>>;
 let clock: FakeClock;
 
 async function start(options: SmtpTestOptions = {}): Promise<void> {

@@ -1,18 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import type { Store } from '../../../src/store.ts';
-import {
-  accountAt,
-  everything,
-  inboxAt,
-  keyOf,
-  mailTo,
-  onlyPlaced,
-  sweepAll,
-  T,
-  webhookAt,
-  withMore,
-} from '../builders.ts';
+import { accountAt, inboxAt, keyOf, mailTo, onlyPlaced, T, webhookAt, withMore } from '../builders.ts';
 import type { Given, Opened } from './suite.ts';
 
 const NOW = T + 10;
@@ -165,7 +154,7 @@ export function describeAccounts(given: Given): void {
     it('leaves nothing of it when it is answered, and all of another', async () => {
       const on = await given.fresh();
       const other = await fill(on);
-      await sweepAll(on.store, NOW);
+      while ((await on.store.upkeep.sweep(NOW, 1000)) > 0);
       const before = await on.counts();
       const { owner, key, live, domain } = await fill(on);
       await onlyPlaced(on.store, mailTo([live, other.live]), T);
@@ -183,15 +172,16 @@ export function describeAccounts(given: Given): void {
       expect(await on.counts()).toEqual(withMore(before, { addresses: 2, ...ofMail }));
       const taken = on.store.inboxes.create(other.owner, inboxAt({ address: live.address }), 10, null);
       await expect(taken).rejects.toMatchObject({ code: 'address_taken' });
-      expect(await on.store.messages.listRows(other.live.id, everything, NOW)).toHaveLength(5);
+      const left = await on.store.messages.listAfter(other.live.id, { after: 0, limit: 9 }, NOW);
+      expect(left).toHaveLength(5);
       expect((await on.store.keys.findByHash(other.key.hash, NOW))?.account.id).toBe(other.owner);
       expect(await on.store.domains.find(other.domain)).toBeDefined();
       expect(await on.store.accounts.delete(owner, NOW)).toBe('unknown');
 
       // The only account stays as it is.
-      const left = await on.counts();
+      const counts = await on.counts();
       expect(await on.store.accounts.delete(other.owner, NOW)).toBe('last');
-      expect(await on.counts()).toEqual(left);
+      expect(await on.counts()).toEqual(counts);
     });
 
     it('ends what a server creates meanwhile, and nothing is created after it', async () => {

@@ -10,18 +10,7 @@ import type { Store } from '../../../src/store.ts';
 import { queue } from '../../../src/webhooks/sql/queue.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { withReadings } from '../../support/store-on.ts';
-import {
-  accountAt,
-  inboxAt,
-  mailsTo,
-  mailTo,
-  placedIn,
-  refusalOf,
-  sweepAll,
-  T,
-  ttl,
-  webhookAt,
-} from '../builders.ts';
+import { accountAt, inboxAt, mailsTo, mailTo, refusalOf, sweepAll, T, ttl, webhookAt } from '../builders.ts';
 import { brokenInvariants } from '../invariants.ts';
 import { createDatabase } from './open-postgres.ts';
 
@@ -236,7 +225,8 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     const mails = mailsTo(40, [inbox]);
     for (let n = 0; n < 4; n++) await webhookOf(null);
     const sizes = mails.map((mail) => mail.raw.length);
-    const placed = (await raw.messages.addBatch(mails, T)).map(([first]) => placedIn(first));
+    const placed = (await raw.messages.addBatch(mails, T)).flat();
+    const sources = placed.map((place) => ('source' in place ? place.source : 0));
     // In another order than that of the ids, which is that of the mails.
     await admin.query('create temporary table moved as select * from deliveries; delete from deliveries');
     await admin.query('insert into deliveries select * from moved order by md5(id)');
@@ -254,7 +244,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     }
 
     const readings = mails.map(({ reading }, index) => ({
-      ...{ ...reading, source: placed[index]?.source ?? 0, size: sizes[index] ?? 0 },
+      ...{ ...reading, source: sources[index] ?? 0, size: sizes[index] ?? 0 },
     }));
     await locksInOrder(() => raw.readings.keep(readings.toReversed()));
     await locksInOrder(() => raw.inboxes.delete(owner, inbox.id, T).then(() => sweepAll(raw, T)));
