@@ -11,7 +11,7 @@ export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 export const FREE_BYTES = 64 * 1024;
 /** While a message waits for memory, messages that hold memory are rejected if they arrive more slowly than this. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
-/** The minimum rate of the owner (see {@link ByteBudget}): higher, because all large messages wait for the owner. */
+/** Minimum rate of the one message that may exceed the budget (see {@link ByteBudget}): others wait for its end. */
 export const MIN_OWNER_BYTES_PER_SECOND = 512 * 1024;
 /** Time over which a rate is measured: long enough for a TCP retransmission. */
 export const PROGRESS_WINDOW_MS = 3_000;

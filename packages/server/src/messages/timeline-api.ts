@@ -83,7 +83,7 @@ function addressesOf({ kind, address, domain }: InboxRecord, { rcptTo }: FullMes
   return [...new Set([address, ...paths])].slice(0, MAX_ADDRESSES);
 }
 
-/** Returns refusals of the same sender and recipient since the previous message of the same author. */
+/** Returns refusals with the MAIL FROM and recipient of `message`, since the previous message with its From. */
 async function earlierAttempts(
   store: Pick<Store, 'messages' | 'refusals'>,
   inbox: InboxRecord,

@@ -226,7 +226,7 @@ export class ParsePool {
     const { worker } = thread;
     let failure: Failure = 'crash';
     worker.on('message', (results: FromWorker) => this.#receive(thread, results));
-    // Results that the worker sent before the error arrive before this event, so its current job has failed.
+    // Results that the worker sent earlier have arrived by now, so the job without a result caused the error.
     worker.on('error', (error: Error & { code?: string }) => {
       if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') failure = 'memory';
     });

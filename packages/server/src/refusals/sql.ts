@@ -157,7 +157,7 @@ export const refusals = {
   listByAccount: search((db, accountId: string, page: Page & { address?: string }, now: number) => {
     const { after, address, limit } = page;
     const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
-    // The only account also gets refusals for unknown addresses, because they cannot concern another account.
+    // If the server has one account, it also gets refusals for unknown addresses: they concern nobody else.
     return list(
       db,
       sql`r.at > ${since(after, now)} and r.domain <> '' ${ofAddress}

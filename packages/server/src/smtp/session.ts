@@ -263,7 +263,7 @@ export class Session {
     const isFirst = this.#linesRead === 1;
     if (isFirst && HTTP_VERB.test(line)) return last(REPLIES.notSmtp);
     if (isFirst && /^PROXY /i.test(line)) return last(REPLIES.untrustedProxy);
-    // At the recipient limit, commands do not count, because a client may send many more RCPT (reply 452).
+    // When the recipient limit is reached, commands do not count: each further RCPT only gets the reply 452.
     if (!this.#isFull) this.#commandsSinceMail++;
     if (this.#commandsSinceMail > limits.maxCommandsPerMail) return REPLIES.tooManyCommands;
     if (CONTROL.test(line)) return REPLIES.controlCharacter;

@@ -32,7 +32,7 @@ export interface ExplainedWait {
   content: string;
 }
 
-/** `failed`: null after success. `continues`: finds the failed earlier request of this wait, to remove it. */
+/** `failed`: null after success. `continues`: a client repeated this wait; its earlier failure is removed. */
 export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'wait'; failed: FailedWait | null; continues?: Pick<FailedWait, 'match' | 'count'> | undefined }
   | { kind: 'list' | 'stream'; hadMessages: boolean }

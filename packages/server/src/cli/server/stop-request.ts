@@ -67,7 +67,7 @@ const RUNS_MAYFLY = /^\s*(?:exec\s+|cross-env\s+|\w+=\S*\s+)*['"]?(?:\S*\/)?mayf
 /** Matches `mayfly dev & …`, but not `&&`, `2>&1` and `&>`. */
 const RUNS_IN_BACKGROUND = /(?<![&>])&(?![&>])/;
 
-/** True if npm waits for `mayfly`. Then Mayfly stops when npm ends: a shell may not forward npm's SIGTERM. */
+/** True if npm runs `mayfly` in the foreground. Mayfly then watches npm, because a shell may not forward SIGTERM. */
 export function isForegroundScript(env: Record<string, string | undefined>): boolean {
   const { npm_lifecycle_script: script = '' } = env;
   return RUNS_MAYFLY.test(script) && !RUNS_IN_BACKGROUND.test(script);

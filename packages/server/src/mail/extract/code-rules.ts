@@ -170,7 +170,7 @@ function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undefined {
   return undefined;
 }
 
-/** For scripts without spaces: scores by the last known word before the candidate, else by one after it. */
+/** For languages written without spaces: scores by the last known word before the candidate, or the next after it. */
 function pointsOfSigns({ before, after }: Setting): number | undefined {
   if (!SIGNS.test(before + after)) return undefined;
   const lastCode = [...before.matchAll(phrases.CODE_SIGNS)].at(-1);
@@ -193,7 +193,7 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   return isNamed || phrases.EXPIRED.test(after);
 }
 
-/** Returns a score if the candidate is no code even after text such as "your code:"; otherwise undefined. */
+/** Returns the low score of a candidate that is no code, even after "your code:"; undefined if nothing says so. */
 function refusal(setting: Setting): number | undefined {
   const { alone, direct, sentence, after, sentenceWords, kindsBefore, kindsAfter, candidate } = setting;
   const { shape, value } = candidate;

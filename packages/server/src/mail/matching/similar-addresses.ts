@@ -75,8 +75,8 @@ function lettersAt(text: string, start: number): number {
 }
 
 /**
- * The recipients of many mails, one line per mail. Only lines with letters similar to the wanted address are
- * parsed as JSON: parsing all would take milliseconds. Waits that time out together share an instance.
+ * The recipients of many mails, one line per mail, shared by waits that time out together. Only lines with
+ * letters similar to the wanted address are parsed as JSON: parsing all would take milliseconds for each wait.
  */
 export class RecipientLines {
   readonly text: string;
@@ -126,7 +126,7 @@ function inboxAddressOf(path: string): string {
 export interface Found {
   /** Epoch milliseconds. */
   at: number;
-  /** In lower case and without the tag. */
+  /** In lower case, without a tag (`+…`). */
   address: string;
   /** Also true for the wanted address itself. */
   isSimilar: boolean;

@@ -31,7 +31,7 @@ class AddressRefusedError extends Error {
   readonly code = 'ERR_ADDRESS_REFUSED';
 }
 
-/** Rejects IPv6 forms of IPv4 addresses too (mapped, NAT64, 6to4, Teredo, ISATAP), unless `allow` has them. */
+/** Public addresses and those in `allow`. IPv6 forms of IPv4 addresses (mapped, NAT64, 6to4 ...) are not public. */
 export function isAllowedAddress(ip: string, allow: readonly Cidr[]): boolean {
   if (isIP(ip) === 0 || ip.includes('%')) return false;
   return isPublic(ipaddr.parse(ip)) || allow.some((network) => isInside(network, ip));

@@ -143,7 +143,7 @@ export const webhooks = {
     return { webhooks: rows.slice(0, limit).map(toWebhook), hasMore: rows.length > limit };
   }),
 
-  /** Enabling resets the failure count; disabling cancels deliveries. @returns undefined if it has ended */
+  /** Enabling resets the failure count; disabling cancels deliveries. @returns undefined if the webhook has ended */
   update: write(
     { mayUseReserve: true },
     async (tx, accountId: string, webhookId: string, changes: UpdateWebhook, now: number) => {
