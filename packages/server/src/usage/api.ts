@@ -26,11 +26,8 @@ export function usageRoutes(app: App, { deps }: RouteContext): void {
       const { account } = keyCaller(request);
       const now = clock.now();
       const plan = plans.named(account.plan);
-      const { taken, passed, days } = await store.usage.read(
-        account.id,
-        monthOf(now),
-        dayOf(now - (SHOWN_DAYS - 1) * DAY_MS),
-      );
+      const firstDay = dayOf(now - (SHOWN_DAYS - 1) * DAY_MS);
+      const { taken, passed, days } = await store.usage.read(account.id, monthOf(now), firstDay);
       const here = usage.pending(account.id);
       const used = Math.max(0, taken - here.unspent);
       const { start, end } = monthAround(now);
