@@ -1,22 +1,18 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Body } from '../../support/api-client.ts';
-import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { TEST_KEY, useApp } from '../../support/start-app.ts';
 import { expectAccessible } from '../console/console.ts';
 import { CHROMIUM, launchBrowser } from './browser.ts';
 
 describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there is no Chromium)', () => {
-  let app: TestApp;
+  const app = useApp({ MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
   let browser: Browser;
   let page: Page;
-  let document: Body;
   /** Requested URLs and errors of the browser until the page was shown. */
   const requested: string[] = [];
   const errors: string[] = [];
 
   beforeAll(async () => {
-    app = await startApp({ MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' });
-    ({ body: document } = await app.api('GET', '/openapi.json', { as: null }));
     browser = await launchBrowser();
     page = await browser.newPage();
     page.setDefaultTimeout(120_000);
@@ -30,10 +26,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
     await page.goto(`${app.url}/docs`, { waitUntil: 'networkidle' });
     await page.locator('[data-entry]').first().waitFor();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await app?.stop();
-  });
+  afterAll(() => browser?.close());
 
   test('requests nothing from other hosts, and the browser reports no errors', () => {
     expect(requested.length).toBeGreaterThan(3);
@@ -43,8 +36,8 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
 
   test('shows every operation', async () => {
     // Requests of the server are in `webhooks` (OpenAPI 3.1).
-    const described = { ...document.paths, ...document.webhooks };
-    const expected = Object.entries<object>(described).flatMap(([path, methods]) =>
+    const { paths, webhooks } = (await app.api('GET', '/openapi.json', { as: null })).body;
+    const expected = Object.entries<object>({ ...paths, ...webhooks }).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
     const shown = await page.locator('main .operation code').allTextContents();

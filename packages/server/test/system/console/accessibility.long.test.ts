@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
-import { describeConsole, expectAccessible, LOOKS, type Look, signUpMail } from './console.ts';
+import { describeConsole, expectAccessible, first, LOOKS, type Look } from './console.ts';
 
 /** A phone, a tablet, a laptop, and the laptop at 200 % zoom, which halves its CSS pixels. */
 const WIDTHS = [390, 768, 1440, 720].flatMap((width) =>
@@ -16,20 +16,15 @@ describeConsole('every screen and state of the console', {}, (site) => {
   /** Path of each state, and words that are shown in it. */
   let states: Record<string, [path: string, words: string]>;
   beforeAll(async () => {
-    const inbox = await site.app.createInbox({ labels: { run: '4711' } });
+    const inbox = await site.inboxWithSignUp({ labels: { run: '4711' } });
     const empty = await site.app.createInbox();
     const ended = await site.app.createInbox();
-    await site.app.send(signUpMail(inbox.address));
     await site.app.api('POST', `/v1/inboxes/${ended.id}/expire`);
     const { body: list } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
     const message = `/inboxes/${inbox.id}/messages/${list.messages[0].id}`;
     const html = '<div style="position: absolute; gap: 1px">Hello</div>';
-    const source = `Subject: Modern
-Content-Type: text/html
-
-${html}
-`;
-    const modern = `/inboxes/${inbox.id}/messages/${await site.inject(inbox.id, source)}`;
+    const id = await site.inject(inbox.id, `Subject: Modern\r\nContent-Type: text/html\r\n\r\n${html}\r\n`);
+    const modern = `/inboxes/${inbox.id}/messages/${id}`;
     states = {
       inboxes: ['/inboxes', 'run=4711'],
       'inboxes, none matches': ['/inboxes?q=nothing', 'No inbox matches'],
@@ -66,20 +61,17 @@ ${html}
   it.each(inForm(LOOKS.slice(0, 2), [...LOOKS, ...WIDTHS]))(
     'has no finding of axe and no sideways scrolling, $width px wide and $colorScheme',
     async (look) => {
-      const { page, open } = await site.openConsole(look);
+      const { page, open, press } = await site.openConsole({ look });
       // The short form checks each state in one of the two looks.
       const tried = Object.entries(states).filter(
         (_, index) => inForm(false, true) || index % 2 === looks.indexOf(look),
       );
       for (const [state, [path, words]] of tried) {
-        await open(path);
-        await page.getByText(words).first().waitFor();
+        await open(path, first(words));
         await expectAccessible(page, state);
       }
-      await open('/inboxes');
-      await page.getByText('run=4711').waitFor();
-      await page.keyboard.press('Control+k');
-      await page.locator('[role=combobox]:focus').waitFor();
+      await open('/inboxes', 'run=4711');
+      await press('Control+k', () => page.locator('[role=combobox]:focus'));
       await expectAccessible(page, 'palette');
     },
     inForm(120_000, 240_000),
@@ -88,9 +80,9 @@ ${html}
   it.each(WIDTHS.filter(({ colorScheme, width }) => colorScheme === 'light' && width !== 1440))(
     'gives half of the height to the mail, $width x $height',
     async (look) => {
-      const { page } = await site.show(states.html?.[0] ?? '', look);
+      const { page, open } = await site.openConsole({ look });
       const frame = page.locator('.preview-stage');
-      await frame.waitFor();
+      await open(states.html?.[0] ?? '', () => frame);
       await expect
         .poll(async () => ((await frame.boundingBox())?.y ?? Number.POSITIVE_INFINITY) / look.height)
         .toBeLessThanOrEqual(0.5);
@@ -100,8 +92,7 @@ ${html}
   it('says that the server does not respond', async () => {
     const { page, open } = await site.openConsole();
     await page.route('**/v1/domains', (route) => route.abort());
-    await open('/domains');
-    await page.getByText('The server does not respond').waitFor();
+    await open('/domains', 'The server does not respond');
     await expectAccessible(page, 'no response');
   });
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest';
 import type { Overrides } from '../../../src/app.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
@@ -13,69 +13,113 @@ export const LOOKS = [
   { width: 1280, height: 800, colorScheme: 'dark' },
   { width: 360, height: 740, colorScheme: 'light' },
 ] as const;
-export type Look = Pick<(typeof LOOKS)[number], 'colorScheme'> & { width: number; height: number };
+export const [, NARROW] = LOOKS;
+/** With null the browser emulates no color scheme. */
+export type Look = { width: number; height: number; colorScheme: 'light' | 'dark' | null };
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** A page of the console. `complaints` are errors and violations of policies. */
-export interface Console {
-  context: BrowserContext;
-  page: Page;
-  complaints: string[];
-  /** Navigates to a path below /console. */
-  open(path: string): Promise<void>;
+/** What to find on a page: a text, or what {@link role} and the functions after it return. */
+export type Target = string | RegExp | ((page: Page) => Locator);
+
+const find = (page: Page, target: Target): Locator =>
+  typeof target === 'function' ? target(page) : page.getByText(target);
+
+type Role = Parameters<Page['getByRole']>[0];
+export const role = (of: Role, name: string | RegExp, options: { exact?: boolean; level?: number } = {}) => {
+  return (page: Page) => page.getByRole(of, { name, ...options });
+};
+export const heading = (name: string | RegExp) => role('heading', name);
+/** The row of a message or an inbox in a list. */
+export const row = (text: string) => role('link', new RegExp(text));
+export const exact = (text: string) => (page: Page) => page.getByText(text, { exact: true });
+export const first = (target: Target) => (page: Page) => find(page, target).first();
+export const last = (target: Target) => (page: Page) => find(page, target).last();
+/** The element that has the focus, if it has this text. */
+export const focused = (text: string) => (page: Page) =>
+  page.locator(':focus', { hasText: new RegExp(text) });
+/** The sign of an open stream of events. */
+export const LIVE = last(exact('Live'));
+
+/** How to open the console. */
+interface How {
+  browser?: Browser;
+  app?: Pick<TestApp, 'url'>;
+  look?: Look;
+  /** The credential to sign in with; null does not sign in. */
+  as?: string | null;
 }
 
-const HELP = 'Content Security Policy|Trusted ?Type|Uncaught|is not a function|undefined';
-
-/** Opens the console in a new browser context. @param as the credential to sign in with; null does not sign in */
-export async function openConsole(
-  browser: Browser,
-  app: Pick<TestApp, 'url'>,
-  { width, height, colorScheme }: Look = LOOKS[0],
-  as: string | null = TEST_KEY,
-  options: BrowserContextOptions = {},
-): Promise<Console> {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme, ...options });
-  const page = await context.newPage();
-  // Shorter than the timeout of a test, so that a failure names the element.
-  page.setDefaultTimeout(60_000);
-  const complaints: string[] = [];
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('console', (message) => {
-    // The browser blocks requests of previews, which are not errors of the console.
-    if (message.type() === 'error' && message.location().url.includes('/preview/')) return;
-    if (message.type() === 'error' && new RegExp(HELP).test(message.text())) complaints.push(message.text());
-  });
-  if (as !== null) {
-    await context.request.post(`${app.url}/console/session`, { headers: { authorization: `Bearer ${as}` } });
-  }
-  return {
-    ...{ context, page, complaints },
-    async open(path) {
-      await page.goto(`${app.url}/console${path}`);
-    },
-  };
-}
+/** Errors of the browser's console that are complaints. */
+const COMPLAINT = /Content Security Policy|Trusted ?Type|Uncaught|is not a function|undefined/;
 
 /** A server and a browser for the cases of a `describe`. */
 export class Site {
   app!: TestApp;
   browser!: Browser;
-  readonly opened: Console[] = [];
+  readonly opened: { context: BrowserContext; complaints: string[] }[] = [];
 
-  /** As {@link openConsole}. After the case the page is closed, and must have no complaints. */
-  async openConsole(look?: Look, as?: string | null, app: Pick<TestApp, 'url'> = this.app): Promise<Console> {
-    const shown = await openConsole(this.browser, app, look, as);
-    this.opened.push(shown);
-    return shown;
+  /**
+   * Opens a page in a new browser context. Its actions resolve when `targets` are visible. After the case the page is
+   * closed, and must have no complaints: errors, and violations of policies.
+   */
+  async openConsole({ browser = this.browser, app = this.app, look = LOOKS[0], as = TEST_KEY }: How = {}) {
+    const { width, height, colorScheme } = look;
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+    const page = await context.newPage();
+    // Shorter than the timeout of a test, so that a failure names the element.
+    page.setDefaultTimeout(60_000);
+    const complaints: string[] = [];
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('console', (message) => {
+      // The browser blocks requests of previews, which are not errors of the console.
+      if (message.type() !== 'error' || message.location().url.includes('/preview/')) return;
+      if (COMPLAINT.test(message.text())) complaints.push(message.text());
+    });
+    if (as !== null) {
+      const headers = { authorization: `Bearer ${as}` };
+      await context.request.post(`${app.url}/console/session`, { headers });
+    }
+    const sees = async (...targets: Target[]): Promise<void> => {
+      for (const target of targets) await find(page, target).waitFor();
+    };
+    const opened = {
+      ...{ context, page, complaints, sees },
+      find: (target: Target) => find(page, target),
+      gone: (target: Target) => find(page, target).waitFor({ state: 'detached' }),
+      /** Navigates to a path below /console. */
+      async open(path: string, ...targets: Target[]) {
+        await page.goto(`${app.url}/console${path}`);
+        await sees(...targets);
+      },
+      /** @param what a target; a text is the name of a button */
+      async click(what: Target, ...targets: Target[]) {
+        await (typeof what === 'function' ? what : role('button', what))(page).click();
+        await sees(...targets);
+      },
+      /** @param keys names of keys, separated by spaces */
+      async press(keys: string, ...targets: Target[]) {
+        for (const key of keys.split(' ')) await page.keyboard.press(key);
+        await sees(...targets);
+      },
+      async type(text: string, ...targets: Target[]) {
+        await page.keyboard.type(text);
+        await sees(...targets);
+      },
+      async fill(label: string, text: string, ...targets: Target[]) {
+        await page.getByLabel(label).fill(text);
+        await sees(...targets);
+      },
+    };
+    this.opened.push(opened);
+    return opened;
   }
 
   /** As `openConsole`, and navigates to a path below /console. */
-  async show(path: string, ...how: Parameters<Site['openConsole']>): Promise<Console> {
-    const shown = await this.openConsole(...how);
-    await shown.open(path);
-    return shown;
+  async show(path: string, target?: Target, how?: How): ReturnType<Site['openConsole']> {
+    const opened = await this.openConsole(how);
+    await opened.open(path, ...(target === undefined ? [] : [target]));
+    return opened;
   }
 
   /** Creates an inbox with mails, oldest first, as for `inject`. */
@@ -108,13 +152,11 @@ export class Site {
   }
 }
 
+type Options = Overrides & { env?: Record<string, string> };
+
 /** Runs cases that share a server and a browser. */
-export function describeConsole(
-  name: string,
-  env: Record<string, string>,
-  cases: (site: Site) => void,
-  overrides: Overrides = {},
-): void {
+export function describeConsole(name: string, options: Options, cases: (site: Site) => void): void {
+  const { env, ...overrides } = options;
   describe.skipIf(!CHROMIUM)(`${name} (skipped where there is no Chromium)`, () => {
     const site = new Site();
     beforeAll(async () => {
@@ -133,6 +175,16 @@ export function describeConsole(
   });
 }
 
+/** Delays requests of a page. @returns a function that sends them */
+export async function hold(page: Page, method: string, what: RegExp): Promise<() => void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  await page.route(what, async (route) => {
+    if (route.request().method() === method) await promise;
+    await route.fallback();
+  });
+  return resolve;
+}
+
 /** @returns texts for the numbers from 0 */
 export const numbered = (count: number, text: (n: number) => string): string[] =>
   Array.from({ length: count }, (_, n) => text(n));
@@ -143,34 +195,16 @@ export const SIGN_UP = {
   MAYFLY_SIGNUP_PLAN: 'free',
 };
 
-/** @returns the row of a message or an inbox in a list */
-export const row = (page: Page, text: string) => page.getByRole('link', { name: new RegExp(text) });
-
-/** Presses keys one after the other. */
-export async function press(page: Page, ...keys: string[]): Promise<void> {
-  for (const key of keys) await page.keyboard.press(key);
-}
-
-/** @returns an assertion on the text of the focused element */
-export const focused = (page: Page) => expect.poll(() => page.locator(':focus').textContent());
-
-interface Violation {
-  id: string;
-  nodes: { target: string[]; failureSummary: string }[];
-}
+/** Finds violations of the guidelines for accessibility by axe. Code as text, because tests lack the types of the DOM. */
+const VIOLATIONS = `axe.run(document, { iframes: false, resultTypes: ['violations'] }).then(({ violations }) =>
+  violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ target }) => target.join(' ')).join(', ')))`;
 
 /** Asserts that axe finds no violation and that the page does not scroll horizontally. */
 export async function expectAccessible(page: Page, state: string): Promise<void> {
   await page.evaluate(AXE);
-  const violations = (await page.evaluate(
-    "axe.run(document, { iframes: false, resultTypes: ['violations'] }).then(({ violations }) => violations)",
-  )) as Violation[];
-  const found = violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`,
-  );
-  expect({ state, found }).toEqual({ state, found: [] });
+  const found = await page.evaluate(VIOLATIONS);
   const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-  expect({ state, overflow }).toEqual({ state, overflow: 0 });
+  expect({ state, found, overflow }).toEqual({ state, found: [], overflow: 0 });
 }
 
 /** @returns a sign-up mail with a code, a link, an attachment and HTML */

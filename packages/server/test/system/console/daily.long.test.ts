@@ -1,14 +1,18 @@
 import type { Page } from 'playwright-core';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
 import {
   describeConsole,
+  exact,
   expectAccessible,
+  first,
   focused,
-  LOOKS,
+  heading,
+  LIVE,
+  last,
+  NARROW,
   numbered,
-  openConsole,
-  press,
+  role,
   row,
   SIGN_UP,
   signUpMail,
@@ -33,34 +37,26 @@ async function clickIntoMail(page: Page): Promise<void> {
   await back.evaluate(({ promise }) => promise);
 }
 
-const AT_ONCE = 41;
+const env = { ...SIGN_UP, MAYFLY_SINK: 'on', MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
 
-const ENV = { ...SIGN_UP, MAYFLY_SINK: 'on', MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
-
-describeConsole('the console with a sink', ENV, (site) => {
+describeConsole('the console with a sink', { env }, (site) => {
   it('searches as one types; Enter goes to the first row, from which j goes on', async () => {
     const inbox = await site.inboxWith('red one', 'red two', 'blue', 'green');
-    const { page } = await site.show(`/inboxes/${inbox.id}`);
-    await row(page, 'blue').waitFor();
-    await page.keyboard.press('/');
-    await page.getByText('Enter goes to the first result').waitFor();
-    await page.keyboard.type('red');
-    await page.getByText('2 of 4', { exact: true }).waitFor();
+    const { find, press, type, fill } = await site.show(`/inboxes/${inbox.id}`, row('blue'));
+    await press('/', 'Enter goes to the first result');
+    await type('red', exact('2 of 4'));
     // The help does not cover the results.
-    await page.getByText('Enter goes to the first result').waitFor({ state: 'hidden' });
-    await page.keyboard.press('Enter');
-    await focused(page).toContain('red two');
-    await page.keyboard.press('j');
-    await focused(page).toContain('red one');
+    await find('Enter goes to the first result').waitFor({ state: 'hidden' });
+    await press('Enter', focused('red two'));
+    await press('j', focused('red one'));
     // An operator without a value is not searched.
-    await page.getByLabel('Search messages').fill('subject:');
-    await page.getByLabel('Search messages').fill('subject:blue');
-    await page.getByText('1 of 4', { exact: true }).waitFor();
+    await fill('Search messages', 'subject:');
+    await fill('Search messages', 'subject:blue', exact('1 of 4'));
   });
 
   it('keeps letters that are typed while the search for the former ones begins', async () => {
     const inbox = await site.inboxWith('red', 'rose');
-    const { page } = await site.openConsole();
+    const { page, open, fill, sees } = await site.openConsole();
     // The next letter is typed whenever a search begins.
     await page.addInitScript(`
     const { replaceState } = history;
@@ -78,10 +74,10 @@ describeConsole('the console with a sink', ENV, (site) => {
       ['/live', 'Search all messages', 'rose'],
       ['/inboxes', 'Search inboxes', 'No inbox matches'],
     ] as const) {
-      await page.goto(`${site.app.url}/console${path}`);
-      await page.getByLabel(field).fill('r');
+      await open(path);
+      await fill(field, 'r');
       await page.waitForURL(/q=rose/);
-      await page.getByText(found, { exact: true }).first().waitFor();
+      await sees(first(exact(found)));
       expect(await page.getByLabel(field).inputValue()).toBe('rose');
     }
   });
@@ -89,48 +85,41 @@ describeConsole('the console with a sink', ENV, (site) => {
   it('comes back to the same row: from a message to Live, to a search, and to the inboxes', async () => {
     const inbox = await site.inboxWith(...numbered(12, (n) => `back ${n};`));
     for (let n = 0; n < 3; n++) await site.app.createInbox();
-    const { page, open } = await site.show('/live?q=back');
-    await row(page, 'back 4;').click();
-    await page.getByRole('heading', { name: 'back 4;' }).waitFor();
-    await page.keyboard.press('u');
+    const { page, open, click, press, sees } = await site.show('/live?q=back');
+    await click(row('back 4;'), heading('back 4;'));
+    await press('u');
     await page.waitForURL(/live\?q=back/);
-    await focused(page).toContain('back 4;');
+    await sees(focused('back 4;'));
     await page.goBack();
     await open('/inboxes');
-    await row(page, inbox.address).click();
-    await row(page, 'back 7;').click();
-    await page.getByRole('tab', { name: 'Text' }).waitFor();
+    await click(row(inbox.address));
+    await click(row('back 7;'), role('tab', 'Text'));
     await page.goBack();
-    await focused(page).toContain('back 7;');
-    await page.keyboard.press('u');
-    await focused(page).toContain(inbox.address);
+    await sees(focused('back 7;'));
+    await press('u', focused(inbox.address));
   });
 
   it('selects many by keys and with Shift, and marks, tags and deletes them', async () => {
     const inbox = await site.inboxWith(...numbered(6, (n) => `many ${n};`));
-    const { page, open } = await site.openConsole(LOOKS[1]);
+    const { page, open, find, click, press, type, sees, gone } = await site.openConsole({ look: NARROW });
     await page.clock.install();
-    await open(`/inboxes/${inbox.id}`);
-    await row(page, 'many 5;').waitFor();
-    await press(page, 'j', 's');
-    await row(page, 'many 3;').click({ modifiers: ['Shift'] });
-    await page.getByText('3 messages selected').waitFor();
+    await open(`/inboxes/${inbox.id}`, row('many 5;'));
+    await press('j s');
+    await find(row('many 3;')).click({ modifiers: ['Shift'] });
+    await sees('3 messages selected');
     await expectAccessible(page, 'inbox, selected');
-    await page.getByRole('button', { name: 'Read', exact: true }).click();
+    await click(/^Read$/);
     await expect.poll(() => site.subjects(inbox.id, 'q=is:read')).toEqual(['many 5;', 'many 4;', 'many 3;']);
-    await page.getByRole('button', { name: 'Tag' }).click();
-    await page.keyboard.type('checked');
-    await page.keyboard.press('Enter');
+    await click('Tag');
+    await type('checked');
+    await press('Enter');
     await expect.poll(() => site.subjects(inbox.id, 'q=tag:checked')).toHaveLength(3);
-    await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByText('3 messages are deleted').waitFor();
-    await row(page, 'many 4;').waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'Undo' }).click();
-    await row(page, 'many 4;').waitFor();
-    await page.getByRole('button', { name: 'Select messages' }).click();
+    await click(/^Delete$/, '3 messages are deleted');
+    await gone(row('many 4;'));
+    await click('Undo', row('many 4;'));
+    await click('Select messages');
     await page.getByLabel('Select many 0;').click();
-    await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByText('The message is deleted').waitFor();
+    await click(/^Delete$/, 'The message is deleted');
     await page.clock.fastForward(6_000);
     await expect.poll(() => site.subjects(inbox.id)).toHaveLength(5);
   });
@@ -141,18 +130,17 @@ describeConsole('the console with a sink', ENV, (site) => {
     await site.app.send({ ...signUpMail('all@shop.example'), subject: 'for the sink', envelope });
     const { body } = await site.app.api('GET', '/v1/inboxes?label.mayfly=sink');
     const [sink] = body.inboxes;
-    const { context, page } = await site.show(`/inboxes/${sink.id}`);
-    await row(page, 'Unread.*to somebody\\.else@mayfly\\.test.*for the sink').waitFor();
+    const unread = row('Unread.*to somebody\\.else@mayfly\\.test.*for the sink');
+    const { context, click, press } = await site.show(`/inboxes/${sink.id}`, unread);
     const second = await context.newPage();
     await second.goto(`${site.app.url}/console/live`);
-    await row(second, 'Unread.*somebody\\.else@mayfly\\.test in').waitFor();
-    await row(page, 'for the sink').click();
-    await page.getByRole('heading', { name: 'for the sink' }).waitFor();
-    await row(second, 'Unread.*for the sink').waitFor({ state: 'detached' });
-    await row(second, 'for the sink').waitFor();
+    await row('Unread.*somebody\\.else@mayfly\\.test in')(second).waitFor();
+    await click(row('for the sink'), heading('for the sink'));
+    await row('Unread.*for the sink')(second).waitFor({ state: 'detached' });
+    await row('for the sink')(second).waitFor();
     // e marks it as unread, and it stays unread while it is shown.
-    await page.keyboard.press('e');
-    await row(second, 'Unread.*for the sink').waitFor();
+    await press('e');
+    await row('Unread.*for the sink')(second).waitFor();
   });
 
   it('shows attachments that are safe to show, and tags of a mail', async () => {
@@ -168,9 +156,9 @@ describeConsole('the console with a sink', ENV, (site) => {
         { filename: 'terms.pdf', content: '%PDF-1.4' },
       ],
     });
-    const { page } = await site.show(`/inboxes/${inbox.id}`);
-    await row(page, 'Please confirm').click();
-    const shown: [file: string, text: string][] = [
+    const { page, click, type, press, gone } = await site.show(`/inboxes/${inbox.id}`);
+    await click(row('Please confirm'));
+    for (const [file, text] of [
       ['list.csv', 'Ada; "A"'],
       ['data.json', '"a": ['],
       ['lunch.ics', 'Lunch, outside'],
@@ -178,20 +166,19 @@ describeConsole('the console with a sink', ENV, (site) => {
       ['page.html', '<script>alert(1)</script>'],
       // The browser without windows has no viewer for PDF.
       ['terms.pdf', 'no viewer for PDF'],
-    ];
-    for (const [file, text] of shown) {
-      await page.getByRole('button', { name: new RegExp(`^${file}`) }).click();
-      const dialog = page.getByRole('dialog', { name: file });
-      await dialog.getByText(text).first().waitFor();
+    ] as const) {
+      const dialog = role('dialog', file);
+      await click(new RegExp(`^${file}`), () => dialog(page).getByText(text).first());
       await expectAccessible(page, file);
-      await page.keyboard.press('Escape');
-      await dialog.waitFor({ state: 'detached' });
+      await press('Escape');
+      await gone(dialog);
     }
-    await page.getByRole('button', { name: 'Tag', exact: true }).click();
-    await page.keyboard.type('urgent');
-    await page.keyboard.press('Enter');
-    await page.getByTitle('Remove the tag urgent').click();
-    await page.getByTitle('Remove the tag urgent').waitFor({ state: 'detached' });
+    await click(/^Tag$/);
+    await type('urgent');
+    await press('Enter');
+    const remove = () => page.getByTitle('Remove the tag urgent');
+    await click(remove);
+    await gone(remove);
     await expect.poll(() => site.subjects(inbox.id, 'q=tag:urgent')).toEqual([]);
   });
 
@@ -200,158 +187,117 @@ describeConsole('the console with a sink', ENV, (site) => {
     const mail = signUpMail(inbox.address);
     const attachments = [...mail.attachments, { filename: 'no.pdf', content: '<script>alert(1)</script>' }];
     await site.app.send({ ...mail, attachments });
-    const withViewer = await launchBrowser([], CHROMIUM);
-    try {
-      const { page, open, complaints } = await openConsole(withViewer, site.app);
-      await open(`/inboxes/${inbox.id}`);
-      await row(page, 'Please confirm').click();
-      await page.getByRole('button', { name: /^terms.pdf/ }).click();
-      await page.locator('iframe[src^="blob:"]').waitFor();
-      // The viewer is an extension of the browser.
-      const viewers = () => page.frames().filter((frame) => frame.url().startsWith('chrome-extension:'));
-      await expect.poll(() => viewers().length).toBe(1);
-      await page.getByRole('button', { name: 'Close' }).click();
-      await page.getByRole('button', { name: /^no.pdf/ }).click();
-      await page.getByText('This is no PDF').waitFor();
-      expect(viewers()).toEqual([]);
-      expect(complaints).toEqual([]);
-    } finally {
-      await withViewer.close();
-    }
+    const browser = await launchBrowser([], CHROMIUM);
+    onTestFinished(() => browser.close());
+    const { page, click } = await site.show(`/inboxes/${inbox.id}`, row('Please confirm'), { browser });
+    await click(row('Please confirm'));
+    await click(/^terms.pdf/, () => page.locator('iframe[src^="blob:"]'));
+    // The viewer is an extension of the browser.
+    const viewers = () => page.frames().filter((frame) => frame.url().startsWith('chrome-extension:'));
+    await expect.poll(() => viewers().length).toBe(1);
+    await click('Close');
+    await click(/^no.pdf/, 'This is no PDF');
+    expect(viewers()).toEqual([]);
   });
 
   it('a number is the same view for every mail, also after a click into the mail', async () => {
     const inbox = await site.inboxWith('only text');
     await site.app.send(signUpMail(inbox.address));
-    const { page } = await site.show(`/inboxes/${inbox.id}`);
-    await row(page, 'Please confirm').click();
+    const { page, click, press } = await site.show(`/inboxes/${inbox.id}`);
+    await click(row('Please confirm'));
     await clickIntoMail(page);
-    await page.keyboard.press('5');
-    await page.getByText('Attachments and inline parts').waitFor();
-    await page.keyboard.press('1');
+    await press('5', 'Attachments and inline parts');
+    await press('1');
     await clickIntoMail(page);
-    await page.keyboard.press('j');
-    await page.getByRole('heading', { name: 'only text' }).waitFor();
-    await page.keyboard.press('5');
-    await page.getByText('Attachments and inline parts').waitFor();
+    await press('j', heading('only text'));
+    await press('5', 'Attachments and inline parts');
   });
 
   it('inverts a mail that has no dark scheme, as clients do, and says so', async () => {
     const inbox = await site.inboxWithSignUp();
     const own = '<meta name="color-scheme" content="light dark"><p>Own scheme</p>';
     await site.app.send({ ...signUpMail(inbox.address), subject: 'dark by itself', html: own });
-    const { page } = await site.show(`/inboxes/${inbox.id}?dark=1`);
-    await row(page, 'Please confirm').click();
-    await page.getByText('the mail has no dark scheme').waitFor();
+    const { page, find, click, press } = await site.show(`/inboxes/${inbox.id}?dark=1`);
+    await click(row('Please confirm'), 'the mail has no dark scheme');
     await expectAccessible(page, 'inverted');
-    await page.keyboard.press('k');
-    await page.getByRole('heading', { name: 'dark by itself' }).waitFor();
-    await page.frameLocator('iframe').getByText('Own scheme').waitFor();
-    expect(await page.getByText('the mail has no dark scheme').count()).toBe(0);
+    await press('k', heading('dark by itself'), () => page.frameLocator('iframe').getByText('Own scheme'));
+    expect(await find('the mail has no dark scheme').count()).toBe(0);
   });
 
   it('says why somebody was signed out, and whether it is this machine that is offline', async () => {
-    const { body: key } = await site.app.api('POST', '/v1/keys', {
-      body: { name: 'short', scope: 'full' },
-    });
-    const { context, page } = await site.show('/inboxes', LOOKS[0], key.key);
-    await page.getByText('Live', { exact: true }).last().waitFor();
+    const { body: key } = await site.app.api('POST', '/v1/keys', { body: { name: 'short', scope: 'full' } });
+    const { context, page, press, sees } = await site.show('/inboxes', LIVE, { as: key.key });
     await context.setOffline(true);
-    await page.getByText(/This machine is offline · last update/).waitFor();
+    await sees(/This machine is offline · last update/);
     await context.setOffline(false);
-    await page
-      .getByText(/^(Live|Reconnecting)/)
-      .last()
-      .waitFor();
+    await sees(last(/^(Live|Reconnecting)/));
     await site.app.api('DELETE', `/v1/keys/${key.id}`);
-    await page.keyboard.press('r');
-    await page.getByText('You were signed out.').waitFor();
+    await press('r', 'You were signed out.');
     await expectAccessible(page, 'signed out');
   });
 
   it('opens a list of hundreds of inboxes with two requests, and searches all of them with one more', async () => {
     const oldest = await site.app.createInbox({ localPart: 'the-oldest-of-all' });
     for (let n = 0; n < 2 * MANY; n++) await site.app.createInbox();
-    const { page, open } = await site.openConsole();
+    const { page, open, click, press, type, fill } = await site.openConsole();
     let requests = 0;
     page.on('request', (request) => {
       if (/\/v1\/inboxes\?/.test(request.url())) requests++;
     });
-    await open('/inboxes');
-    await page.getByText(/^400\+ live inboxes/).waitFor();
+    await open('/inboxes', /^400\+ live inboxes/);
     expect(requests).toBe(2);
-    await page.getByLabel('Search inboxes').fill('oldest-of-all');
-    await row(page, oldest.address).waitFor();
+    await fill('Search inboxes', 'oldest-of-all', row(oldest.address));
     expect(requests).toBe(3);
-    await page.getByLabel('Search inboxes').fill('no such inbox');
-    await page.getByText('No inbox matches').waitFor();
-    await page.getByRole('button', { name: 'Show all inboxes' }).click();
-    await page.getByText(/^400\+ live inboxes/).waitFor();
+    await fill('Search inboxes', 'no such inbox', 'No inbox matches');
+    await click('Show all inboxes', /^400\+ live inboxes/);
     // The palette finds an inbox that is not in the first page.
-    await page.keyboard.press('Control+k');
-    await page.keyboard.type('oldest-of');
-    await page.getByRole('option', { name: new RegExp(oldest.address) }).waitFor();
+    await press('Control+k');
+    await type('oldest-of', role('option', new RegExp(oldest.address)));
   });
-
-  /** Calls `work` `count` times, some of them concurrently. */
-  async function times<T>(count: number, work: (n: number) => Promise<T>): Promise<T[]> {
-    const results: T[] = [];
-    while (results.length < count) {
-      const size = Math.min(AT_ONCE, count - results.length);
-      results.push(...(await Promise.all(Array.from({ length: size }, (_, n) => work(results.length + n)))));
-    }
-    return results;
-  }
 
   it('lists all webhooks, and older deliveries when asked to', async () => {
     const inbox = await site.app.createInbox();
     // Nothing listens there.
     const hook = (n: number) => ({ url: `http://127.0.0.1:8099/hook-${n}`, inboxId: inbox.id });
-    const webhooks = await times(60, (n) => site.app.api('POST', '/v1/webhooks', { body: hook(n) }));
-    const [first] = webhooks.map(({ body }) => body);
-    const { page, open } = await site.show('/webhooks');
-    await page.getByRole('link', { name: /hook-59$/ }).waitFor();
-    expect(await page.getByRole('link', { name: /\/hook-\d+$/ }).count()).toBe(60);
-    for (const { body } of webhooks.slice(1)) await site.app.api('DELETE', `/v1/webhooks/${body.id}`);
-    await times(MANY, () => site.inject(inbox.id, 'x'));
-    await open(`/webhooks/${first.id}`);
-    const rows = page.locator('tbody tr');
-    await page.getByRole('button', { name: 'Show older deliveries' }).click();
-    await expect.poll(() => rows.count()).toBe(MANY);
-    expect(await page.getByRole('button', { name: 'Show older deliveries' }).count()).toBe(0);
+    const webhooks: { id: string }[] = [];
+    for (let n = 0; n < 60; n++)
+      webhooks.push((await site.app.api('POST', '/v1/webhooks', { body: hook(n) })).body);
+    const { page, open, find, click, sees } = await site.show('/webhooks', role('link', /hook-59$/));
+    expect(await find(role('link', /\/hook-\d+$/)).count()).toBe(60);
+    const path = `/webhooks/${webhooks.shift()?.id}`;
+    for (const { id } of webhooks) await site.app.api('DELETE', `/v1/webhooks/${id}`);
+    for (let n = 0; n < MANY; n++) await site.inject(inbox.id, 'x');
+    await open(path);
+    await click('Show older deliveries');
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(MANY);
+    expect(await find(role('button', 'Show older deliveries')).count()).toBe(0);
 
     // The dialog warns that pausing cancels pending deliveries.
-    await page.getByRole('button', { name: 'Pause', exact: true }).click();
-    const dialog = page.getByRole('dialog', { name: 'Pause the webhook' });
+    await click(/^Pause$/);
+    const dialog = find(role('dialog', 'Pause the webhook'));
     await dialog.getByText(/Pending deliveries are cancelled/).waitFor();
-    expect((await site.app.api('GET', `/v1/webhooks/${first.id}`)).body.enabled).toBe(true);
+    expect((await site.app.api('GET', `/v1${path}`)).body.enabled).toBe(true);
     await dialog.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('paused', { exact: true }).waitFor();
+    await sees(exact('paused'));
   });
 
   it('says whose sink takes the mail that no inbox takes', async () => {
-    const own = await site.openConsole();
-    await own.open('/connect');
-    await own.page.getByRole('link', { name: 'the sink of this account' }).click();
-    await own.page.getByText('permanent').waitFor();
-    const foreign = await site.openConsole(LOOKS[0], await site.app.newAccount());
-    await foreign.open('/connect');
-    await foreign.page.getByText('goes to the sink of another account').waitFor();
+    const { click } = await site.show('/connect');
+    await click(role('link', 'the sink of this account'), 'permanent');
+    await site.show('/connect', 'goes to the sink of another account', { as: await site.app.newAccount() });
   });
 
   it('keeps room for the list at 400 % zoom', async () => {
     const inbox = await site.app.createInbox({ labels: { run: '1', branch: 'main' } });
     await site.app.send({ from: 'a@b.example', to: inbox.address, subject: 'Hello', text: 'x' });
     // 1280 by 1024 at 400 % (WCAG 2.2, 1.4.10).
-    const low = { width: 320, height: 256, colorScheme: 'light' } as const;
-    const { page, open } = await site.openConsole(low);
+    const look = { width: 320, height: 256, colorScheme: 'light' } as const;
+    const { page, open } = await site.openConsole({ look });
+    const hasRoom =
+      "document.querySelector('.window').clientHeight >= 2 * document.querySelector('.window li').clientHeight";
     for (const path of ['/inboxes', `/inboxes/${inbox.id}`, '/live']) {
-      await open(path);
-      await page.locator('.window li').first().waitFor();
-      const heights = (await page.evaluate(
-        "[document.querySelector('.window').clientHeight, document.querySelector('.window li').clientHeight]",
-      )) as number[];
-      expect([path, (heights[0] ?? 0) >= 2 * (heights[1] ?? 0)]).toEqual([path, true]);
+      await open(path, () => page.locator('.window li').first());
+      expect([path, await page.evaluate(hasRoom)]).toEqual([path, true]);
       await expectAccessible(page, `${path}, low`);
     }
   });

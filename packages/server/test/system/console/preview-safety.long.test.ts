@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Attachment } from 'nodemailer/lib/mailer/index.js';
-import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { TEST_KEY } from '../../support/start-app.ts';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import { launchBrowser } from '../browser/browser.ts';
-import { type Console, describeConsole, LOOKS, openConsole } from './console.ts';
+import { describeConsole, first, LOOKS } from './console.ts';
 import hostile from './hostile-html.json' with { type: 'json' };
 
 /** HTML that tries to run a script or to request something; `C` is the URL of a server that counts requests. */
@@ -16,6 +14,9 @@ const CLICKED: Record<string, string> = hostile.clicked;
 
 /** Time limit for a preview to load, milliseconds. */
 const LOADED_MS = 2_000;
+
+/** The sandbox of the console's frames. */
+const SANDBOX = 'allow-popups allow-popups-to-escape-sandbox';
 
 /** An image that is ten pixels wide. */
 const PNG =
@@ -43,16 +44,8 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     return (await site.app.api('POST', path, { body: { remoteContent } })).body.url;
   }
 
-  /** Sends a mail with this HTML and files. @returns the path of its message */
-  async function send(html: string, attachments: Attachment[]): Promise<string> {
-    const { id, address: to } = inbox;
-    await site.app.send({ from: 'a@shop.example', to, subject: 'files', html, attachments });
-    const { body } = await site.app.api('GET', `/v1/inboxes/${id}/messages?limit=1`);
-    return `/inboxes/${id}/messages/${body.messages[0].id}`;
-  }
-
   /** Shows previews in frames on a page of the console's origin. */
-  async function show(page: Page, urls: readonly string[], sandbox: string | null): Promise<void> {
+  async function show(page: Page, urls: readonly string[], sandbox: string | null = SANDBOX): Promise<void> {
     await page.evaluate(
       `(async () => {
         document.body.replaceChildren();
@@ -73,19 +66,12 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
   }
 
   /** Opens a page of the console with little content. */
-  async function openDomains(): Promise<Console> {
-    const shown = await site.openConsole();
-    await shown.open('/domains');
-    await shown.page.getByText('MX').first().waitFor();
-    return shown;
-  }
-
-  const CONSOLE_SANDBOX = 'allow-popups allow-popups-to-escape-sandbox';
+  const openDomains = (browser?: Browser) => site.show('/domains', first('MX'), browser && { browser });
 
   it('runs nothing and requests nothing, whatever the mail contains', async () => {
     const { page, complaints } = await openDomains();
     const urls = await Promise.all(Object.values(HOSTILE).map((html) => previewOf(html)));
-    await show(page, urls, CONSOLE_SANDBOX);
+    await show(page, urls);
     expect(heard).toEqual([]);
     expect(await page.evaluate('[window.ran ?? 0, location.pathname]')).toEqual([0, '/console/domains']);
     // The frames have an opaque origin.
@@ -101,22 +87,16 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
   it('resolves no name that the mail contains', async () => {
     const log = join(site.app.dataDir, 'net-log.json');
     const watched = await launchBrowser([`--log-net-log=${log}`]);
-    const { page, open } = await openConsole(watched, site.app);
-    await open('/domains');
-    await page.getByText('MX').first().waitFor();
+    onTestFinished(() => watched.close());
+    const { page, complaints } = await openDomains(watched);
     const names = ['hints', 'prefetch control'].map((name) => previewOf(HOSTILE[name] ?? ''));
-    await show(page, await Promise.all(names), CONSOLE_SANDBOX);
+    await show(page, await Promise.all(names));
     // The log does contain names that are resolved.
-    const asked = page.waitForEvent('requestfailed', (request) =>
-      request.url().includes('control.canary.test'),
-    );
-    await show(
-      page,
-      [await previewOf('<img src="http://control.canary.test/x.png">', true)],
-      CONSOLE_SANDBOX,
-    );
+    const asked = page.waitForEvent('requestfailed', (request) => request.url().includes('control.canary'));
+    await show(page, [await previewOf('<img src="http://control.canary.test/x.png">', true)]);
     await asked;
     await watched.close();
+    complaints.length = 0;
     const written = readFileSync(log, 'utf8');
     expect(written).toContain('control.canary.test');
     expect(written).not.toMatch(/(dns|link)\.canary\.test/);
@@ -131,7 +111,7 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     for (const [name, given] of Object.entries(CLICKED)) {
       const html = given.replaceAll('C/', `${elsewhere}/`);
       const id = /id=([\w-]+)[^>]*>/.exec(html.replace('<form id=f', ''))?.[1];
-      await show(page, [await previewOf(html)], CONSOLE_SANDBOX);
+      await show(page, [await previewOf(html)]);
       await page.frameLocator('iframe').locator(`#${id}`).click({ force: true, noWaitAfter: true });
       await page.waitForTimeout(150);
       const state = await page.evaluate('[window.ran ?? 0, location.pathname, document.title]');
@@ -166,10 +146,10 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
       const { 'content-security-policy': _, ...headers } = response.headers();
       await route.fulfill({ response, headers });
     });
-    await show(page, all, CONSOLE_SANDBOX);
+    await show(page, all);
     expect(await page.evaluate('window.ran')).toBeUndefined();
     heard.length = 0;
-    await show(page, urls, CONSOLE_SANDBOX);
+    await show(page, urls);
     expect(await page.evaluate('window.ran')).toBeUndefined();
     const ran = heard.filter(
       (one) => /script|on(error|load)|svg|srcdoc/.test(one) && !/script\.js|svg-image/.test(one),
@@ -186,32 +166,29 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
   it('loads remote images when asked to, without a cookie or a referrer, and still runs nothing', async () => {
     const { page } = await openDomains();
     const url = await previewOf(`${HOSTILE.image}${HOSTILE.script}`, true);
-    await show(page, [url], CONSOLE_SANDBOX);
+    await show(page, [url]);
     await expect.poll(() => heard.map((one) => one.trim())).toContain('/open.gif');
     expect(heard.join()).not.toMatch(/script|mayfly/);
     heard.length = 0;
   });
 
   it('shows the mail as it is: its own images, its document type, its styles', async () => {
-    const path = await send(
-      '<!DOCTYPE html><style>:root { color-scheme: light dark } p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>',
-      [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(PNG, 'base64') }],
-    );
+    const html =
+      '<!DOCTYPE html><style>:root { color-scheme: light dark } p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>';
+    const attachments = [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(PNG, 'base64') }];
+    await site.app.send({ from: 'a@shop.example', to: inbox.address, subject: 'files', html, attachments });
+    const { body } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages?limit=1`);
+    const path = `/inboxes/${inbox.id}/messages/${body.messages[0].id}?width=375&dark=1`;
     // Without an emulated color scheme, which would hide that of the frame.
-    const options = { colorScheme: null };
-    const { page, open, complaints, context } = await openConsole(
-      ...([site.browser, site.app, LOOKS[0], TEST_KEY, options] as const),
-    );
-    await open(`${path}?width=375&dark=1`);
-    const frame = page.frameLocator('iframe');
-    await frame.getByText('Hello').waitFor();
-    const inner = page.frames()[1];
+    const { page } = await site.show(path, (shown) => shown.frameLocator('iframe').getByText('Hello'), {
+      look: { ...LOOKS[0], colorScheme: null },
+    });
     expect(
-      await inner?.evaluate(
-        "[document.compatMode, getComputedStyle(document.querySelector('p')).color, document.querySelector('#i').naturalWidth, innerWidth, document.querySelector('#out').href, document.querySelector('base').target, matchMedia('(prefers-color-scheme: dark)').matches]",
-      ),
+      await page
+        .frames()[1]
+        ?.evaluate(
+          "[document.compatMode, getComputedStyle(document.querySelector('p')).color, document.querySelector('#i').naturalWidth, innerWidth, document.querySelector('#out').href, document.querySelector('base').target, matchMedia('(prefers-color-scheme: dark)').matches]",
+        ),
     ).toEqual(['CSS1Compat', 'rgb(1, 2, 3)', 10, 375, 'https://shop.example/?a=1&b=2', '_blank', true]);
-    expect(complaints).toEqual([]);
-    await context.close();
   });
 });

@@ -4,52 +4,42 @@ import { appOfTest, TEST_KEY } from '../../support/start-app.ts';
 import { startHttp } from '../../webhooks/receivers.ts';
 import {
   describeConsole,
+  exact,
   expectAccessible,
+  first,
   focused,
-  LOOKS,
+  heading,
+  LIVE,
+  last,
+  NARROW,
   numbered,
-  press,
+  role,
   row,
   SIGN_UP,
   signUpMail,
 } from './console.ts';
 
-const ENV = { ...SIGN_UP, MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
+const env = { ...SIGN_UP, MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
 
-describeConsole('the console of two accounts', ENV, (site) => {
+describeConsole('the console of two accounts', { env }, (site) => {
   it('by the keyboard alone', async () => {
     const inbox = await site.app.createInbox({ localPart: `keys-${Date.now()}` });
     for (const code of ['111111', '222222', '333333']) await site.app.send(signUpMail(inbox.address, code));
-    const { page } = await site.show('/inboxes');
-    await page.getByRole('link', { name: new RegExp(inbox.address) }).waitFor();
-    await page.keyboard.press('j');
-    await focused(page).toContain(inbox.address);
-    await page.keyboard.press('Enter');
-    await page.getByRole('link', { name: /333333/ }).waitFor();
-    await press(page, 'j', 'j');
-    await focused(page).toContain('222222');
-    await page.keyboard.press('Enter');
-    await page.getByRole('tab', { name: 'HTML' }).waitFor();
-    await page.keyboard.press('2');
-    await page.getByText('Your code is 222222.').last().waitFor();
+    const { page, press, type } = await site.show('/inboxes', row(inbox.address));
+    await press('j', focused(inbox.address));
+    await press('Enter', row('333333'));
+    await press('j j', focused('222222'));
+    await press('Enter', role('tab', 'HTML'));
+    await press('2', last('Your code is 222222.'));
     expect(page.url()).toContain('view=text');
-    await page.keyboard.press('x');
-    await page.getByText('Copied code 222222').waitFor();
-    await press(page, 'g', 'u');
-    await page.getByRole('heading', { name: 'Usage' }).waitFor();
-    await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
-    await page.keyboard.press('Escape');
+    await press('x', 'Copied code 222222');
+    await press('g u', heading('Usage'));
+    await press('?', role('dialog', 'Keys'));
+    await press('Escape');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'hidden' });
-    await page.keyboard.press('Control+k');
-    await page.locator('[role=combobox]:focus').waitFor();
-    await page.keyboard.type('webhooks');
-    await page
-      .getByRole('option', { name: /Webhooks/ })
-      .first()
-      .waitFor();
-    await page.keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'Webhooks' }).waitFor();
+    await press('Control+k', () => page.locator('[role=combobox]:focus'));
+    await type('webhooks', first(role('option', /Webhooks/)));
+    await press('Enter', role('heading', 'Webhooks', { level: 1 }));
   });
 
   it('never loses the focus: after undoing, deleting the only row, filtering and going elsewhere', async () => {
@@ -58,68 +48,51 @@ describeConsole('the console of two accounts', ENV, (site) => {
       body: { url: 'http://127.0.0.1:8099/focus', inboxId: inbox.id },
     });
     await site.app.send(signUpMail(inbox.address, '555555'));
-    const { page, open } = await site.openConsole();
-    await open(`/inboxes?label.run=focus`);
-    await page.getByRole('link', { name: inbox.address }).waitFor();
-    await press(page, 'j', 'Delete');
-    await page.getByText('No inbox matches').waitFor();
-    await focused(page).toContain('Inboxes');
-    await page.getByRole('button', { name: 'Undo' }).press('Enter');
-    await page.getByRole('link', { name: inbox.address }).waitFor();
-    await focused(page).toContain('Inboxes');
-    await press(page, 'j', 'Enter');
-    await page.getByRole('link', { name: /555555/ }).waitFor();
-    await focused(page).toContain(inbox.address);
-    await open('/runs?label.run=focus');
-    await page.getByText('All inboxes of the run').waitFor();
-    await page.getByRole('button', { name: 'run=focus' }).press('Enter');
-    await focused(page).toContain('Test runs');
+    const { open, find, press, sees } = await site.show('/inboxes?label.run=focus', row(inbox.address));
+    await press('j Delete', 'No inbox matches', focused('Inboxes'));
+    await find(role('button', 'Undo')).press('Enter');
+    await sees(row(inbox.address), focused('Inboxes'));
+    await press('j Enter', row('555555'), focused(inbox.address));
+    await open('/runs?label.run=focus', 'All inboxes of the run');
+    await find(role('button', 'run=focus')).press('Enter');
+    await sees(focused('Test runs'));
     await open(`/webhooks/${webhook.id}`);
-    const failed = page.getByRole('button', { name: 'failed', exact: true });
-    await failed.press('Enter');
-    await page.getByText('No delivery is in that state.').waitFor();
-    await focused(page).toBe('failed');
+    await find(role('button', 'failed', { exact: true })).press('Enter');
+    await sees('No delivery is in that state.', focused('^failed$'));
   });
 
   it('says of an address that no inbox has where its mail goes, and lists what was refused', async () => {
     await site.app.send(signUpMail('nobody.takes.it@mayfly.test')).catch(() => undefined);
-    const { page } = await site.show('/why');
-    const refusal = page.getByRole('link', { name: 'nobody.takes.it@mayfly.test' });
-    await refusal.click();
-    await page.getByText(/is refused with 550 5\.1\.1/).waitFor();
-    expect(await page.getByLabel('Address', { exact: true }).inputValue()).toBe(
-      'nobody.takes.it@mayfly.test',
-    );
+    const { page, click } = await site.show('/why');
+    await click(role('link', 'nobody.takes.it@mayfly.test'), /is refused with 550 5\.1\.1/);
+    const address = page.getByLabel('Address', { exact: true });
+    expect(await address.inputValue()).toBe('nobody.takes.it@mayfly.test');
 
-    const taking = await appOfTest({ MAYFLY_SINK: 'on' });
-    await taking.send(signUpMail('nobody.takes.it@mayfly.test'));
-    const other = await site.openConsole(LOOKS[0], TEST_KEY, taking);
-    await other.open('/why?address=nobody.takes.it@mayfly.test');
-    await other.page.getByText('No inbox has this address: the sink takes its mail').waitFor();
-    await other.page.getByRole('link', { name: 'Show the mail for this address' }).click();
-    await other.page.getByRole('link', { name: /Please confirm your address/ }).waitFor();
+    const app = await appOfTest({ MAYFLY_SINK: 'on' });
+    await app.send(signUpMail('nobody.takes.it@mayfly.test'));
+    const taken = 'No inbox has this address: the sink takes its mail';
+    const ofSink = await site.show('/why?address=nobody.takes.it@mayfly.test', taken, { app });
+    await ofSink.click(role('link', 'Show the mail for this address'), row('Please confirm your address'));
     // The search field follows the URL.
-    const search = other.page.getByLabel('Search messages');
+    const search = ofSink.page.getByLabel('Search messages');
     expect(await search.inputValue()).toBe('to:nobody.takes.it@mayfly.test');
-    await search.fill('Subject:nothing');
-    await other.page.keyboard.press('Enter');
-    await other.page.getByText('No message matches').waitFor();
-    await search.fill('sender:nobody');
-    await other.page.keyboard.press('Enter');
-    await other.page.getByText('"sender:" in "q" is no search operator').waitFor();
-    await search.fill('-nobody confirm "your address" -confirm');
-    await other.page.keyboard.press('Enter');
-    await other.page.getByRole('button', { name: 'Show all messages' }).click();
-    await other.page.getByRole('link', { name: /Please confirm your address/ }).waitFor();
+    for (const [query, answer] of [
+      ['Subject:nothing', 'No message matches'],
+      ['sender:nobody', '"sender:" in "q" is no search operator'],
+      ['-nobody confirm "your address" -confirm', role('button', 'Show all messages')],
+    ] as const) {
+      await search.fill(query);
+      await ofSink.press('Enter', answer);
+    }
+    await ofSink.click('Show all messages', row('Please confirm your address'));
     expect(await search.inputValue()).toBe('');
   });
 
   it('keeps no key: nothing in storage, the address, or what scripts can read', async () => {
-    const { context, page } = await site.openConsole(LOOKS[0], null);
-    await page.goto(`${site.app.url}/console/sign-in`);
-    await page.getByLabel('API key or read token').fill(TEST_KEY);
-    await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Live' }).waitFor();
+    const { context, page, open, press, fill } = await site.openConsole({ as: null });
+    await open('/sign-in');
+    await fill('API key or read token', TEST_KEY);
+    await press('Enter', heading('Live'));
     const readable = await page.evaluate(
       'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])',
     );
@@ -131,14 +104,14 @@ describeConsole('the console of two accounts', ENV, (site) => {
 
   it('a link with a read token opens its inbox and nothing else', async () => {
     const inbox = await site.inboxWithSignUp();
-    const { page, open } = await site.show(`/open#${inbox.token}`, LOOKS[0], null);
-    await page.getByRole('link', { name: /Please confirm/ }).waitFor();
+    const path = `/open#${inbox.token}`;
+    const { page, open, sees } = await site.show(path, row('Please confirm'), { as: null });
     expect(page.url()).not.toContain('mft_');
     await open('/keys');
     await page.waitForURL(new RegExp(`/inboxes/${inbox.id}$`));
     // New mail is shown too.
     await site.app.send({ ...signUpMail(inbox.address), subject: 'A second one' });
-    await page.getByRole('link', { name: /A second one/ }).waitFor();
+    await sees(row('A second one'));
   });
 
   it('replays all deliveries that failed, and shows those of one state', async () => {
@@ -159,25 +132,23 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await site.app.send(signUpMail(inbox.address));
     await expect.poll(states).toEqual(['delivered', 'failed']);
 
-    const { page } = await site.show(`/webhooks/${webhook.id}?state=failed`);
+    const { page, click } = await site.show(`/webhooks/${webhook.id}?state=failed`);
     const rows = page.locator('tbody tr');
     await expect.poll(() => rows.count()).toBe(1);
-    await page.getByRole('button', { name: 'Replay…' }).click();
-    await page.getByRole('button', { name: 'Replay', exact: true }).click();
-    await page.getByText('1 delivery is attempted again').waitFor();
+    await click('Replay…');
+    await click(/^Replay$/, '1 delivery is attempted again');
     await expect.poll(states).toEqual(['delivered', 'delivered']);
-    await page.getByRole('button', { name: 'delivered' }).click();
+    await click('delivered');
     await expect.poll(() => rows.count()).toBe(2);
     await site.app.api('DELETE', `/v1/webhooks/${webhook.id}`);
     await endpoint.close();
   });
 
   it('creates an inbox with a telephone number, and shows the SMS that it gets', async () => {
-    const { page } = await site.show('/inboxes', LOOKS[1]);
-    await page.getByRole('button', { name: 'New inbox' }).first().click();
+    const { page, click } = await site.show('/inboxes', undefined, { look: NARROW });
+    await click(first(role('button', 'New inbox')));
     await page.getByLabel('Address').selectOption('Telephone number (SMS)');
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
-    await page.getByText('Telephone number', { exact: true }).waitFor();
+    await click(/^Create$/, exact('Telephone number'));
     const { body } = await site.app.api('GET', '/v1/inboxes?limit=1');
     const [{ phoneNumber }] = body.inboxes;
     const sent = await fetch(`${site.app.url}/providers/twilio/2010-04-01/Accounts/AC1/Messages.json`, {
@@ -186,30 +157,24 @@ describeConsole('the console of two accounts', ENV, (site) => {
       body: new URLSearchParams({ From: '+15005550006', To: phoneNumber, Body: 'Your code is 482913' }),
     });
     expect(sent.status).toBe(201);
-    await page.getByRole('button', { name: 'Open the inbox' }).click();
-    await page.getByText(phoneNumber).first().waitFor();
-    const row = page.getByRole('link', { name: /\+15005550006.*\(no subject\).*Your code is 482913/s });
-    await row.waitFor();
+    const sms = role('link', /\+15005550006.*\(no subject\).*Your code is 482913/s);
+    await click('Open the inbox', first(phoneNumber), sms);
     await expectAccessible(page, 'an inbox with a telephone number');
-    await row.click();
-    await page.getByRole('heading', { name: '(no subject)' }).waitFor();
-    await page.getByText('Twilio').first().waitFor();
+    await click(sms, heading('(no subject)'), first('Twilio'));
     await expectAccessible(page, 'an SMS');
   });
 
   it('replies to a mail, and lists what went back and what becomes of the next mails', async () => {
     const [inbox, shop] = [await site.app.createInbox(), await site.app.createInbox()];
     await site.app.send({ ...signUpMail(inbox.address), from: shop.address });
-    const { page } = await site.show(`/inboxes/${inbox.id}`);
-    await page.getByRole('link', { name: /Please confirm your address/ }).click();
-    await page.getByRole('button', { name: 'Reply' }).click();
-    await page.getByRole('textbox', { name: new RegExp(shop.address) }).fill('Thanks, that helped.');
-    await page.getByRole('button', { name: 'Send' }).click();
-    await page.getByText(`Thanks, that helped. · ${shop.address}`).waitFor();
+    const { find, click } = await site.show(`/inboxes/${inbox.id}`);
+    await click(row('Please confirm your address'));
+    await click('Reply');
+    await find(role('textbox', new RegExp(shop.address))).fill('Thanks, that helped.');
+    await click('Send', `Thanks, that helped. · ${shop.address}`);
     const { body: list } = await site.app.api('GET', `/v1/inboxes/${shop.id}/messages?wait=20`);
     expect(list.messages[0].subject).toBe('Re: Please confirm your address');
-    await page.getByRole('button', { name: 'Add' }).click();
-    await page.getByText('1 mail: bounces.').waitFor();
+    await click('Add', '1 mail: bounces.');
     const { body: outcomes } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/outcomes`);
     expect(outcomes.rules).toMatchObject([{ outcome: 'bounce', left: 1 }]);
   });
@@ -224,107 +189,91 @@ describeConsole('the console of two accounts', ENV, (site) => {
   it('shows nothing of an account after another tab has signed in with another one', async () => {
     const other = await site.app.newAccount();
     const inbox = await site.inboxWith('of the first account');
-    const { context, page } = await site.show(`/inboxes/${inbox.id}`);
-    await row(page, 'of the first account').waitFor();
+    const { context, find, sees } = await site.show(`/inboxes/${inbox.id}`, row('of the first account'));
     const second = await context.newPage();
     await second.goto(`${site.app.url}/console/inboxes`);
     await second.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByRole('button', { name: 'Sign in' }).waitFor();
+    await sees(role('button', 'Sign in'));
     await second.getByLabel('API key or read token').fill(other);
     await second.keyboard.press('Enter');
     await second.getByText('No inboxes yet').waitFor();
-    await page.getByText('There is nothing here').waitFor();
-    expect(await row(page, 'of the first account').count()).toBe(0);
+    await sees('There is nothing here');
+    expect(await find(row('of the first account')).count()).toBe(0);
   });
 
   it('signs out when a verb finds that the session has ended, and comes back to the same screen', async () => {
     const inbox = await site.app.createInbox();
-    const { context, page } = await site.show(`/inboxes/${inbox.id}`);
-    await page.getByText('Waiting for the first mail').waitFor();
-    await page.getByText('Live', { exact: true }).last().waitFor();
+    const path = `/inboxes/${inbox.id}`;
+    const { context, page, click, press, fill, sees } = await site.show(path, 'Waiting for the first mail');
+    await sees(LIVE);
     // The session ends only with this request, because another request of the page could notice it before.
     await page.route('**/v1/inboxes/*', async (route) => {
       if (route.request().method() === 'PATCH') await context.clearCookies();
       await route.continue();
     });
-    await page.getByRole('button', { name: 'Extend by an hour' }).click();
-    await page.getByLabel('API key or read token').fill(TEST_KEY);
-    await page.keyboard.press('Enter');
-    await page.waitForURL(new RegExp(`/inboxes/${inbox.id}$`));
-    await page.getByText('Waiting for the first mail').waitFor();
+    await click('Extend by an hour');
+    await fill('API key or read token', TEST_KEY);
+    await press('Enter', 'Waiting for the first mail');
+    expect(page.url()).toMatch(new RegExp(`${path}$`));
   });
 
   it('shows nothing more of an inbox when its time is over', async () => {
     const inbox = await site.app.createInbox({ ttlMinutes: 1 });
     await site.inject(inbox.id, 'until then');
-    const { page, open } = await site.openConsole();
+    const { page, open, find, click, sees } = await site.openConsole();
     await page.clock.install();
-    await open(`/inboxes/${inbox.id}`);
     // The page knows the time of expiry now.
-    await page
-      .getByText(/\d s left/)
-      .first()
-      .waitFor();
-    await row(page, 'until then').click();
-    await page.getByRole('tab', { name: 'Text' }).waitFor();
+    await open(`/inboxes/${inbox.id}`, first(/\d s left/));
+    await click(row('until then'), role('tab', 'Text'));
     await site.app.api('POST', `/v1/inboxes/${inbox.id}/expire`);
     await page.clock.fastForward(62_000);
-    await page.getByText('This inbox has expired').waitFor();
-    expect(await page.getByText('until then').count()).toBe(0);
+    await sees('This inbox has expired');
+    expect(await find('until then').count()).toBe(0);
   });
 
   it('deletes several messages by the keyboard, and undoes each by itself', async () => {
     const inbox = await site.inboxWith('one', 'two', 'three');
-    const { page, open } = await site.openConsole();
+    const { page, open, find, click, press, sees, gone } = await site.openConsole();
     await page.clock.install();
-    await open(`/inboxes/${inbox.id}`);
-    await row(page, 'three').waitFor();
-    await press(page, 'j', 'Delete');
+    await open(`/inboxes/${inbox.id}`, row('three'));
     // The focus moves to the next row.
-    await focused(page).toContain('two');
-    await page.keyboard.press('Delete');
-    await page.getByText('The message is deleted').nth(1).waitFor();
-    await page.getByRole('button', { name: 'Undo' }).last().click();
-    await row(page, 'two').waitFor();
-    expect(await row(page, 'three').count()).toBe(0);
+    await press('j Delete', focused('two'));
+    await press('Delete', () => page.getByText('The message is deleted').nth(1));
+    await click(last(role('button', 'Undo')), row('two'));
+    expect(await find(row('three')).count()).toBe(0);
     await page.clock.fastForward(6_000);
     await expect.poll(() => site.subjects(inbox.id)).toEqual(['two', 'one']);
-    await page.getByText('2 mails', { exact: true }).waitFor();
+    await sees(exact('2 mails'));
     // Deleting an inbox leads to the list, which does not contain it.
-    await page.getByRole('button', { name: 'Delete the inbox' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Inboxes' }).waitFor();
-    await row(page, inbox.address).waitFor({ state: 'detached' });
+    await click('Delete the inbox', role('heading', 'Inboxes', { level: 1 }));
+    await gone(row(inbox.address));
   });
 
   it('sends a deletion that could still be undone when the page is closed', async () => {
     const inbox = await site.inboxWith('last');
-    const { page } = await site.show(`/inboxes/${inbox.id}`);
-    await row(page, 'last').waitFor();
-    await press(page, 'j', 'Delete');
-    await page.getByText('The message is deleted').waitFor();
+    const { page, press } = await site.show(`/inboxes/${inbox.id}`, row('last'));
+    await press('j Delete', 'The message is deleted');
     await page.close();
     await expect.poll(() => site.subjects(inbox.id)).toEqual([]);
   });
 
   it('begins its stream when the server responds again, though it did not at first', async () => {
     const inbox = await site.app.createInbox();
-    const { page, open } = await site.openConsole();
+    const { page, open, sees, gone } = await site.openConsole();
     let isDown = true;
     await page.route(/\/v1\/(events|messages)/, (route) => (isDown ? route.abort() : route.continue()));
-    await open(`/inboxes/${inbox.id}`);
-    await page.getByText(/No connection to the server/).waitFor();
+    await open(`/inboxes/${inbox.id}`, /No connection to the server/);
     isDown = false;
     await site.inject(inbox.id, 'at last');
-    await row(page, 'at last').waitFor();
-    await page.getByText(/No connection to the server/).waitFor({ state: 'detached' });
+    await sees(row('at last'));
+    await gone(/No connection to the server/);
   });
 
   it('hidden, says how many mails came for what it shows, and gets a little of them; shown again, all', async () => {
     const [inbox, other] = [await site.app.createInbox(), await site.app.createInbox()];
-    const { page } = await site.show(`/inboxes/${inbox.id}`);
-    await page.getByText('Live', { exact: true }).last().waitFor();
+    const { page, sees } = await site.show(`/inboxes/${inbox.id}`, LIVE);
     await site.inject(inbox.id, 'before');
-    await row(page, 'before').waitFor();
+    await sees(row('before'));
     const answers: Promise<number>[] = [];
     page.on('requestfinished', (request) => {
       answers.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
@@ -347,10 +296,9 @@ describeConsole('the console of two accounts', ENV, (site) => {
     const resumed = page.waitForRequest((request) => request.url().includes('/v1/events'));
     await setHidden(page, false);
     await resumed;
-    await row(page, `hidden ${mails - 1};`).waitFor();
-    await expect
-      .poll(() => page.locator('[aria-setsize]').first().getAttribute('aria-setsize'))
-      .toBe(String(mails + 1));
+    await sees(row(`hidden ${mails - 1};`));
+    const size = () => page.locator('[aria-setsize]').first().getAttribute('aria-setsize');
+    await expect.poll(size).toBe(String(mails + 1));
     await expect.poll(() => page.title()).toBe(`${inbox.address} · Mayfly`);
   });
 
@@ -361,16 +309,15 @@ describeConsole('the console of two accounts', ENV, (site) => {
     context.on('request', (request) => {
       if (request.url().includes('/v1/events')) streams.push(request.frame().page());
     });
-    await open(`/inboxes/${inbox.id}`);
-    await first.getByText('Live', { exact: true }).last().waitFor();
+    await open(`/inboxes/${inbox.id}`, LIVE);
     const second = await context.newPage();
     await second.goto(`${site.app.url}/console/inboxes/${inbox.id}`);
-    await second.getByText('Live', { exact: true }).last().waitFor();
+    await LIVE(second).waitFor();
     const taken = second.waitForRequest((request) => request.url().includes('/v1/events'));
     await setHidden(first, true);
     await taken;
     await site.inject(inbox.id, 'to both');
-    for (const page of [first, second]) await row(page, 'to both').waitFor();
+    for (const page of [first, second]) await row('to both')(page).waitFor();
     // Both are hidden; the first one, shown again, has the mail that arrived meanwhile.
     const counting = Promise.race(
       [first, second].map((page) => page.waitForRequest((request) => request.url().includes('wait=60'))),
@@ -379,19 +326,18 @@ describeConsole('the console of two accounts', ENV, (site) => {
     await counting;
     await site.inject(inbox.id, 'while both were hidden');
     await setHidden(first, false);
-    await row(first, 'while both were hidden').waitFor();
+    await row('while both were hidden')(first).waitFor();
     expect(streams).toEqual([first, second, first]);
     await setHidden(second, false);
     await first.close();
     await site.inject(inbox.id, 'to the one that is left');
-    await row(second, 'to the one that is left').waitFor();
+    await row('to the one that is left')(second).waitFor();
   });
 
   it('paused, the live list stays as it was, whatever comes and however far one scrolls', async () => {
     const inbox = await site.inboxWith(...numbered(120, (n) => `number ${n}`));
-    const { page } = await site.show('/live');
-    await row(page, 'number 119').waitFor();
-    await press(page, 'p', 'End');
+    const { page, press, sees } = await site.show('/live', row('number 119'));
+    await press('p End');
     // The first page of the list has 50 rows; End loads the others and moves to the last one.
     const isAtEnd = `(() => {
     const row = document.activeElement.closest('li');
@@ -400,28 +346,24 @@ describeConsole('the console of two accounts', ENV, (site) => {
   })()`;
     await expect.poll(() => page.evaluate(isAtEnd)).toBe(true);
     await site.inject(inbox.id, 'held back');
-    await page.getByRole('button', { name: 'Resume, 1 new' }).waitFor();
-    await page.keyboard.press('Home');
-    await focused(page).toContain('number 119');
-    await page.keyboard.press('p');
-    await row(page, 'held back').waitFor();
+    await sees(role('button', 'Resume, 1 new'));
+    await press('Home', focused('number 119'));
+    await press('p', row('held back'));
   });
 
   it('costs few requests: mail that its filter leaves out, and deliveries that stay pending', async () => {
     const inbox = await site.app.createInbox({ labels: { run: '1' } });
     const other = await site.app.createInbox({ labels: { run: '2' } });
-    const { page, open } = await site.openConsole();
+    const { page, open, sees } = await site.openConsole();
     let requests = 0;
     page.on('request', (request) => {
       if (/\/v1\/(inboxes|webhooks)/.test(request.url())) requests += 1;
     });
-    await open('/inboxes?label.run=1');
-    await row(page, inbox.address).waitFor();
-    await page.getByText('Live', { exact: true }).last().waitFor();
+    await open('/inboxes?label.run=1', row(inbox.address), LIVE);
     requests = 0;
     for (let n = 0; n < 20; n++) await site.inject(other.id, `left out ${n}`);
     await site.inject(inbox.id, 'listed');
-    await page.getByText('1 mail', { exact: true }).waitFor();
+    await sees(exact('1 mail'));
     expect(requests).toBeLessThanOrEqual(1);
 
     // Nothing listens there, so attempts are repeated for hours.
@@ -430,29 +372,25 @@ describeConsole('the console of two accounts', ENV, (site) => {
     });
     await site.inject(inbox.id, 'not delivered');
     await page.clock.install();
-    await open(`/webhooks/${webhook.id}`);
-    await page.locator('tbody tr').first().waitFor();
+    await open(`/webhooks/${webhook.id}`, () => page.locator('tbody tr').first());
     requests = 0;
     for (let minute = 0; minute < 60; minute++) await page.clock.runFor(60_000);
     expect(requests).toBeLessThanOrEqual(60);
   }, 120_000);
 
   it('copies without the permission for the clipboard, also in a dialog, and says when it cannot', async () => {
-    const { page, open } = await site.openConsole(LOOKS[0]);
+    const { page, open, click, fill } = await site.openConsole();
     await page.addInitScript(
       `Object.defineProperty(navigator, 'clipboard', { value: undefined });
      window.copied = [];
      document.addEventListener('copy', () => copied.push(document.activeElement.value));`,
     );
     await open('/keys?new=1');
-    await page.getByLabel('What it is for').fill('copied');
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
-    const button = page.getByRole('button', { name: 'Copy the key' });
-    await button.click();
-    await page.getByText('Copied the key').waitFor();
+    await fill('What it is for', 'copied');
+    await click(/^Create$/);
+    await click('Copy the key', 'Copied the key');
     expect(await page.evaluate('copied')).toEqual([expect.stringMatching(/^mfk_/)]);
     await page.evaluate('document.execCommand = () => false');
-    await button.click();
-    await page.getByText(/The browser does not let this page copy. Select the key/).waitFor();
+    await click('Copy the key', /The browser does not let this page copy. Select the key/);
   });
 });
