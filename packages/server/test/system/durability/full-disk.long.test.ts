@@ -10,8 +10,6 @@ const DISK_MIB = 40;
 /** More than the disk has space for. */
 const TOO_MANY = 2000;
 
-type Acknowledged = Pick<MailQueue, 'acknowledged' | 'permanent'>;
-
 /** The largest labels, because free pages of deleted mail take many small rows. */
 const LARGE_LABELS = Object.fromEntries(
   Array.from({ length: 16 }, (_, n) => [`label-${n}`, '€'.repeat(256)]),
@@ -22,14 +20,22 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
   let server: ServerProcess;
   /** The number of small mails. */
   let last = 0;
-  beforeEach(() => {
+  /** The small mails that were acknowledged. */
+  let sent: Pick<MailQueue, 'acknowledged' | 'permanent'>;
+  beforeEach(async () => {
     mountSmallDisk(dataDir(), DISK_MIB);
+    sent = { acknowledged: new Map(), permanent: [] };
+    server = await startServer({ dataDir: dataDir() });
   });
   afterEach(async () => {
     await server.end('SIGKILL');
     unmount(dataDir());
   });
 
+  const crash = async (): Promise<void> => {
+    await server.end('SIGKILL');
+    server = await startServer({ dataDir: dataDir() });
+  };
   const statusOf = async (method: string, path: string, body?: object) =>
     (await server.api(method, path, { body })).status;
 
@@ -40,19 +46,18 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
   };
 
   /** Sends small mails, one after the other, until one is rejected. */
-  async function sendUntilFull({ address }: Inbox, { acknowledged }: Acknowledged): Promise<void> {
+  async function sendUntilFull({ address }: Inbox): Promise<void> {
     for (let made = 0; made < TOO_MANY; made++) {
-      const id = `small-${++last}`;
-      const mail = { id, to: [address] };
+      const mail = { id: `small-${++last}`, to: [address] };
       const reply = await sendOnce(server.smtpPort, mail);
       if (!reply.startsWith('250')) return expect(reply).toMatch(/^451 4\.3\.0 /);
-      acknowledged.set(id, { mail, unknown: 0 });
+      sent.acknowledged.set(mail.id, { mail, unknown: 0 });
     }
     throw new Error('The disk is never full.');
   }
 
   /** Sends large mails and then small ones until each is rejected. @returns the number of large ones */
-  async function fillWithMail(inboxes: Inbox[], kept: Inbox, sent: Acknowledged): Promise<number> {
+  async function fillWithMail(inboxes: Inbox[], kept: Inbox): Promise<number> {
     let large = 0;
     for (let code = 250; code === 250 && large < TOO_MANY; large++) {
       code = await sendLarge(inboxes[large % inboxes.length] as Inbox);
@@ -60,7 +65,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
       await untilParsed(inboxes);
     }
     expect(large).toBeLessThan(TOO_MANY);
-    await sendUntilFull(kept, sent);
+    await sendUntilFull(kept);
     return large - 1;
   }
 
@@ -82,24 +87,19 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
   }
 
   test('has free space again after messages are deleted, also after a restart, and loses no acknowledged mail', async () => {
-    server = await startServer({ dataDir: dataDir() });
     const kept = await server.createInbox();
     const inboxes = [await server.createInbox(), await server.createInbox(), await server.createInbox()];
-    const sent: Acknowledged = { acknowledged: new Map(), permanent: [] };
-    const had = await fillWithMail(inboxes, kept, sent);
+    const had = await fillWithMail(inboxes, kept);
     expect(had).toBeGreaterThan(10);
     await untilParsed([...inboxes, kept]);
     await fillWithInboxes();
 
-    await server.end('SIGKILL');
-    server = await startServer({ dataDir: dataDir() });
+    await crash();
     await untilParsed([...inboxes, kept]);
     await fillWithInboxes();
 
-    for (const { id } of inboxes) {
-      expect(await statusOf('DELETE', `/v1/inboxes/${id}`)).toBe(204);
-      expect(await statusOf('DELETE', `/v1/inboxes/${id}`)).toBe(404);
-    }
+    for (const { id } of inboxes)
+      for (const status of [204, 404]) expect(await statusOf('DELETE', `/v1/inboxes/${id}`)).toBe(status);
     // The sweeper frees the space a few seconds later.
     await expect.poll(() => statusOf('POST', '/v1/inboxes')).toBe(201);
     await expect.poll(() => statusOf('GET', '/readyz')).toBe(200);
@@ -112,27 +112,20 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
   });
 
   test('while new mail gets 451, all that was acknowledged is complete, at once and after a crash', async () => {
-    server = await startServer({ dataDir: dataDir() });
     const [inbox, other] = [await server.createInbox(), await server.createInbox()];
     let replies = 0;
     while ((await sendLarge(other)) === 250) replies++;
     expect(replies).toBeGreaterThan(3);
 
-    const sent: Acknowledged = { acknowledged: new Map(), permanent: [] };
-    await Promise.all(Array.from({ length: 20 }, () => sendUntilFull(inbox, sent)));
+    await Promise.all(Array.from({ length: 20 }, () => sendUntilFull(inbox)));
     const isComplete = async (): Promise<void> => {
       await assertTruth(server, [inbox], sent);
-      expect(await allMessages(server, other)).toMatchObject(
-        Array.from({ length: replies }, () => ({
-          subject: 'large',
-          preview: expect.stringContaining('text'),
-        })),
-      );
+      const large = { subject: 'large', preview: expect.stringContaining('text') };
+      expect(await allMessages(server, other)).toMatchObject(Array(replies).fill(large));
     };
     await isComplete();
 
-    await server.end('SIGKILL');
-    server = await startServer({ dataDir: dataDir() });
+    await crash();
     await isComplete();
     // The results of parsing take less space than was reserved.
     let code = 250;

@@ -10,14 +10,11 @@ const CONNECTIONS = 4;
 
 /** Longer than a page of the write-ahead log, so that written data contains the id of the mail. */
 const STRING_LIMIT = 5000;
-const STRACE = ['strace', '-D', '-f', '-yy', '--seccomp-bpf', '-s', String(STRING_LIMIT)].concat([
-  ...['-e', 'trace=pwrite64,pwritev,fsync,fdatasync,write,writev,sendto,sendmsg'],
-]);
+const TRACED = 'trace=pwrite64,pwritev,fsync,fdatasync,write,writev,sendto,sendmsg';
+const STRACE = ['strace', '-D', '-f', '-yy', '--seccomp-bpf', '-s', String(STRING_LIMIT), '-e', TRACED];
 const stracing = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
 
-/**
- * A system call in the output of `strace -f -yy`.
- */
+/** A system call in the output of `strace -f -yy`. */
 interface Syscall {
   name: string;
   /** The file of the first argument: a path, or `TCP:[local->remote]`. */
@@ -41,20 +38,16 @@ function parseSyscalls(log: string): Syscall[] {
   for (const [line, text] of log.split('\n').entries()) {
     const [, resumedBy = '', , tail = ''] = RESUMED.exec(text) ?? [];
     const call = unfinished.get(resumedBy);
+    const [, thread = '', name = '', target = '', rest = ''] = BEGIN.exec(text) ?? [];
+    const ends = { end: line, result: Number(RESULT.exec(call ? tail : rest)?.[1]) };
     if (call) {
       unfinished.delete(resumedBy);
-      call.end = line;
-      call.result = Number(RESULT.exec(tail)?.[1] ?? Number.NaN);
-      continue;
-    }
-    const [, thread = '', name = '', target = '', rest = ''] = BEGIN.exec(text) ?? [];
-    if (name === '') continue;
-    const begun = { name, target, rest, begin: line, end: Number.POSITIVE_INFINITY, result: Number.NaN };
-    calls.push(begun);
-    if (rest.includes('<unfinished ...>')) unfinished.set(thread, begun);
-    else {
-      begun.end = line;
-      begun.result = Number(RESULT.exec(rest)?.[1] ?? Number.NaN);
+      Object.assign(call, ends);
+    } else if (name !== '') {
+      const begun = { name, target, rest, begin: line, end: Number.POSITIVE_INFINITY, result: Number.NaN };
+      calls.push(begun);
+      if (rest.includes('<unfinished ...>')) unfinished.set(thread, begun);
+      else Object.assign(begun, ends);
     }
   }
   return calls;
@@ -75,11 +68,9 @@ function checkOrder(calls: Syscall[], connections: MailQueue['connections']) {
   const syncs = log.filter(({ name, result }) => /^f(?:data)?sync$/.test(name) && result === 0);
   const early: { mail: string; why: string }[] = [];
   let replies = 0;
-  for (const { port, mails } of connections) {
-    const sends = calls.filter(
-      ({ name, target }) =>
-        /^(?:write|send)/.test(name) && target.includes('->') && target.endsWith(`:${port}]`),
-    );
+  for (const [port, mails] of connections) {
+    const toClient = new RegExp(`->.*:${port}]$`);
+    const sends = calls.filter(({ name, target }) => /^(?:write|send)/.test(name) && toClient.test(target));
     const stored = sends.flatMap((send) => [...send.rest.matchAll(STORED)].map(() => send));
     for (const [index, reply] of stored.entries()) {
       const mail = mails[index] ?? `the unknown mail ${index} of port ${port}`;
@@ -87,9 +78,8 @@ function checkOrder(calls: Syscall[], connections: MailQueue['connections']) {
       const written = writes.find(({ rest, result }) => result > 0 && rest.includes(mail));
       if (!written || written.end > reply.begin)
         early.push({ mail, why: 'its rows were not written before' });
-      else if (!syncs.some((sync) => sync.begin > written.end && sync.end < reply.begin)) {
+      else if (!syncs.some((sync) => sync.begin > written.end && sync.end < reply.begin))
         early.push({ mail, why: 'no sync of the log ended between the write of its rows and the reply' });
-      }
     }
   }
   return { replies, early };

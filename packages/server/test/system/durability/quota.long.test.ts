@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'undici';
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { Body } from '../../support/api-client.ts';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { ENGINES, useSiteOfTest } from '../nodes/nodes.ts';
@@ -11,6 +12,7 @@ const QUOTA = 1_000;
 const BLOCK = QUOTA / 100;
 const CLIENTS = inForm(40, 200);
 const KILLS = inForm(2, 20);
+const PATH = '/v1/inboxes?limit=1';
 /** The plan of the first account, which has no rate. */
 const PLANS = JSON.stringify({ unlimited: { requestsPerMonth: QUOTA } });
 
@@ -42,17 +44,13 @@ describe.each(ENGINES)(
         const headers = { authorization: `Bearer ${key}` };
         try {
           for (let n = 0; n < 5 && !isOver; n++) {
-            const response = await connection.request({
-              method: 'GET',
-              path: '/v1/inboxes?limit=1',
-              headers,
-            });
-            const text = await response.body.text();
-            if (response.statusCode === 200) answered++;
-            else if (response.statusCode === 429 && text.includes('quota_exceeded')) {
+            const { statusCode, body } = await connection.request({ method: 'GET', path: PATH, headers });
+            const text = await body.text();
+            if (statusCode === 200) answered++;
+            else if (statusCode === 429 && text.includes('quota_exceeded')) {
               rejected++;
               await pause(50);
-            } else others.push(`${response.statusCode} ${text}`);
+            } else others.push(`${statusCode} ${text}`);
           }
         } catch (error) {
           if ((error as { code?: string }).code !== 'ECONNREFUSED') unanswered++;
@@ -63,9 +61,8 @@ describe.each(ENGINES)(
       }
     }
 
-    async function untilAnswered(enough: number): Promise<void> {
-      while (answered < enough) await pause(2);
-    }
+    const untilAnswered = (enough: number) =>
+      expect.poll(() => answered, { interval: 2 }).toBeGreaterThanOrEqual(enough);
 
     /** Resolves when all nodes reject everything. */
     async function untilUsedUp(): Promise<void> {
@@ -107,8 +104,7 @@ describe.each(ENGINES)(
       // A node writes the days of its requests when it stops.
       for (const other of site().nodes.slice(1)) await other.end('SIGTERM');
       const { days } = (await node.api('GET', '/v1/usage')).body;
-      const counts: number[] = days.map(({ requests }: { requests: number }) => requests);
-      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(QUOTA);
+      expect(days.reduce((sum: number, { requests }: Body) => sum + requests, 0)).toBe(QUOTA);
     });
   },
 );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { smtpClient } from '../../support/smtp-script.ts';
+import { rcpt as replyToRcpt } from '../../support/mail/smtp-mail.ts';
 import { ENGINES, useSite } from '../nodes/nodes.ts';
 
 /** A delay that is longer than the test, milliseconds. */
@@ -19,38 +19,34 @@ describe.each(ENGINES)('a server that is killed in the middle of faults, on $eng
     const path = `/v1/inboxes/${inbox.id}/faults`;
     const left = async (): Promise<number[]> =>
       (await server.api('GET', path)).body.rules.map((rule: { left: number }) => rule.left);
-    const rcpt = async () => {
-      const client = await smtpClient(server.smtpPort);
-      await client.play(['→ 220', 'EHLO app.example.org → 250', 'MAIL FROM:<app@example.org> → 250']);
-      return { reply: client.say(`RCPT TO:<${inbox.address}>`) };
-    };
+    const rcpt = () => replyToRcpt(server.smtpPort, inbox.address);
     const rules = [
       { at: 'rcpt', reply: { code: 451, text: 'one' }, times: 2 },
       { at: 'rcpt', reply: { code: 451, text: 'two' }, delayMs: DELAY_MS, times: 2 },
       { at: 'rcpt', reply: { code: 452, text: 'three' } },
     ];
     expect((await server.api('PUT', path, { body: { rules } })).status).toBe(200);
-    expect(await (await rcpt()).reply).toBe('451 one');
+    expect(await rcpt()).toBe('451 one');
     await end('SIGKILL');
     expect(await left()).toEqual([1, 2, 1]);
-    expect(await (await rcpt()).reply).toBe('451 one');
+    expect(await rcpt()).toBe('451 one');
 
     // A rule counts as applied when its delay begins; the sender sees a closed connection.
-    const killed = await rcpt();
+    const killed = rcpt();
     await expect.poll(left).toEqual([0, 1, 1]);
     await end('SIGKILL');
-    expect(await killed.reply).toBe('');
+    expect(await killed).toBe('');
     expect(await left()).toEqual([0, 1, 1]);
     const { refusals } = (await server.api('GET', '/v1/refusals')).body;
     const replies = refusals.map(({ reply }: { reply: string }) => reply);
     expect(replies).toEqual(['451 two', '451 one', '451 one']);
 
     // A stop ends a delay, and does not wait for it.
-    const stopped = await rcpt();
+    const stopped = rcpt();
     await expect.poll(left).toEqual([0, 0, 1]);
     expect(await end('SIGTERM')).toBe(0);
-    expect(await stopped.reply).toMatch(/^421 4\.3\.2/);
-    expect(await (await rcpt()).reply).toBe('452 three');
-    expect(await (await rcpt()).reply).toMatch(/^250 /);
+    expect(await stopped).toMatch(/^421 4\.3\.2/);
+    expect(await rcpt()).toBe('452 three');
+    expect(await rcpt()).toMatch(/^250 /);
   });
 });

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import type { PostgresCluster } from '../../support/postgres.ts';
-import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { MailQueue, mailsTo } from './mail-queue.ts';
-import { MANY_MESSAGES, POSTGRES, throughPort, useSite } from './nodes.ts';
+import { MANY_MESSAGES, POSTGRES, useSite } from './nodes.ts';
 import { assertTruth } from './truth.ts';
 
 const NODES = 2;
@@ -37,13 +37,11 @@ describe.skipIf(!POSTGRES)(
     beforeAll(async () => {
       primary = site().postgres;
       servers.push(primary);
-      proxy = await startTcpProxy(() => primary.port);
-      site().url = throughPort(site().url, proxy.port);
+      proxy = await site().startProxy(() => primary.port);
     });
     afterAll(async () => {
       await Promise.all(site().nodes.map((node) => node.end('SIGKILL')));
       for (const server of servers.reverse()) await server.stop('SIGQUIT');
-      await proxy.close();
     });
 
     /** Starts a standby that every commit waits for. */
@@ -60,7 +58,7 @@ describe.skipIf(!POSTGRES)(
       `lose nothing acknowledged in ${FAILOVERS} failovers under load, and accept mail again soon after each crash`,
       async ({ annotate }) => {
         let standby = await addStandby();
-        for (let n = 0; n < NODES; n++) await site().startNode();
+        for (let n = 0; n < NODES; n++) await site().startNodeThrough(proxy);
         const inboxes = await site().createInboxes(3);
         const queue = new MailQueue(site(), mailsTo(inboxes, random), CONNECTIONS);
         const times: number[] = [];

@@ -16,9 +16,8 @@ import { apiClient } from '../../support/api-client.ts';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { sendMail } from '../../support/mail/smtp-mail.ts';
-import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
-import { POSTGRES, throughPort, useSite } from './nodes.ts';
+import { POSTGRES, useSite } from './nodes.ts';
 
 const NODES = 2;
 const CLIENTS = 8;
@@ -39,8 +38,7 @@ const operations = new Map(everyOperation().operations.map((operation) => [opera
 const random = chance();
 
 describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.seed})`, () => {
-  const site = useSite(0);
-  let proxy: TcpProxy;
+  const site = useSite(0, { env: { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' } });
   let hooks: HttpReceiver;
   let operator: Store;
   let keys: { accountId: string; key: string }[] = [];
@@ -60,18 +58,13 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
       response.end();
     });
     const delay = () => (isDelayed && oneIn(6) ? random.between(1, 20) : 0);
-    proxy = await startTcpProxy(() => Number(new URL(site().url).port), delay);
-    const env = {
-      MAYFLY_DATABASE_URL: throughPort(site().url, proxy.port),
-      MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
-    };
-    for (let n = 0; n < NODES; n++) await site().startNode({ env });
+    const proxy = await site().startProxy(undefined, delay);
+    for (let n = 0; n < NODES; n++) await site().startNodeThrough(proxy);
     operator = await openPostgres({ url: site().url });
     for (let n = 0; n < ACCOUNTS; n++) await addAccount();
   });
   afterAll(async () => {
     await operator?.close();
-    await proxy?.close();
     await hooks?.close();
   });
 
@@ -98,11 +91,10 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
     const sent = row ?? rowOf(place);
     const api = apiClient(pick(site().nodes).url, place.key);
     const request = api(method, sent.path, sendOptions(sent));
-    const answer = await request.catch((error: Error) => {
+    const { status, body } = await request.catch((error: Error) => {
       if (!MAY_BE_CUT.includes(id)) count(wrong, `${id}: ${error.message}`);
+      return { status: 0, body: undefined };
     });
-    if (!answer) return undefined;
-    const { status, body } = answer;
     count(statuses, String(status));
     // 400 would be an error of this test.
     if (status >= 500 || status === 400) count(wrong, `${id}: ${status} ${JSON.stringify(body)}`);
@@ -140,16 +132,14 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
   /** Held requests, and requests other than those of the table of operations. */
   const FURTHER: ((place: Known) => Promise<unknown>)[] = [
     (place) => call('listMessages', place, { path: `/v1/inboxes/${place.inbox.id}/messages?wait=1` }),
-    (place) =>
-      call('waitForMessages', place, {
-        path: `/v1/inboxes/${place.inbox.id}/wait`,
-        body: { timeoutSeconds: 1, match: { subject: 'nothing like that' } },
-      }),
-    (place) =>
-      call('setFaults', place, {
-        path: `/v1/inboxes/${place.inbox.id}/faults`,
-        body: { rules: [{ at: 'rcpt', reply: { code: 550, text: 'No' }, times: 1 }] },
-      }),
+    (place) => {
+      const body = { timeoutSeconds: 1, match: { subject: 'nothing like that' } };
+      return call('waitForMessages', place, { path: `/v1/inboxes/${place.inbox.id}/wait`, body });
+    },
+    (place) => {
+      const body = { rules: [{ at: 'rcpt', reply: { code: 550, text: 'No' }, times: 1 }] };
+      return call('setFaults', place, { path: `/v1/inboxes/${place.inbox.id}/faults`, body });
+    },
     (place) => call('listAccountMessages', place, { path: '/v1/messages?q=hello' }),
     (place) => call('deleteInboxes', place, { path: '/v1/inboxes?label.run=3' }),
     (place) => {
@@ -189,11 +179,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
       expect([...wrong]).toEqual([]);
       // Stops background work, such as deliveries.
       await Promise.all(site().nodes.map((node) => node.end('SIGTERM')));
-      const select = async (sql: string) => {
-        const rows = await site().query(`select coalesce(json_agg(r), '[]') from (${sql}) r`);
-        return rows as Record<string, unknown>[];
-      };
-      expect(await brokenInvariants(select, Date.now(), false)).toEqual([]);
+      expect(await brokenInvariants(site().select, Date.now(), false)).toEqual([]);
     },
     timeLimit(300_000),
   );

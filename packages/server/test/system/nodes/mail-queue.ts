@@ -53,9 +53,7 @@ export const NO_REPLY = 'no reply';
 type Outcome = { reply: string; atDot: boolean } | typeof NO_REPLY;
 
 /** Where mail is sent to, in turn. */
-interface Servers {
-  nodes: readonly { smtpPort: number }[];
-}
+type Servers = { nodes: readonly { smtpPort: number }[] };
 
 /**
  * Sends mail to the nodes of a site over several connections, as the queue of a mail server does: a mail that was
@@ -68,8 +66,8 @@ export class MailQueue {
   readonly replies = new Map<string, number>();
   /** Replies with 5xx, which no test expects. */
   readonly permanent: string[] = [];
-  /** Connections by local port, with the ids of the mails that were sent over each, in order. */
-  readonly connections: { port: number; mails: string[] }[] = [];
+  /** Ids of the mails that were sent over each connection, in order, by its local port. */
+  readonly connections = new Map<number, string[]>();
   readonly #site: Servers;
   readonly #next: () => LoadMail | undefined;
   readonly #running: Promise<void>[];
@@ -94,10 +92,8 @@ export class MailQueue {
     const end = performance.now() + MAX_WAIT_MS;
     while (this.acknowledged.size < count) {
       await pause(10);
-      if (performance.now() > end)
-        throw new Error(
-          `${this.acknowledged.size} of ${count} acknowledged: ${JSON.stringify([...this.replies])}`,
-        );
+      const replies = () => JSON.stringify([...this.replies]);
+      if (performance.now() > end) throw new Error(`${this.acknowledged.size} of ${count}: ${replies()}`);
     }
   }
 
@@ -134,9 +130,7 @@ export class MailQueue {
   }
 
   #note(port: number, id: string): void {
-    const known = this.connections.find((one) => one.port === port);
-    if (known) known.mails.push(id);
-    else this.connections.push({ port, mails: [id] });
+    this.connections.set(port, [...(this.connections.get(port) ?? []), id]);
   }
 
   #count(code: string): void {

@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import { beforeAll, beforeEach } from 'vitest';
 import { createDatabase } from '../../store/postgres/open-postgres.ts';
+import { inDatabase } from '../../support/damage.ts';
 import {
   hasPostgres,
   type PostgresCluster,
@@ -18,6 +19,7 @@ import {
   startServer,
 } from '../../support/server-process.ts';
 import { sharedPostgres } from '../../support/shared-postgres.ts';
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
 
 /** False if PostgreSQL is not available; tests of several nodes are skipped then. */
 export const POSTGRES = await hasPostgres();
@@ -50,7 +52,9 @@ export class Site {
   url = '';
   readonly #folder = mkdtempSync(join(tmpdir(), 'mayfly-nodes-'));
   readonly #options: SiteOptions;
-  #postgres: PostgresCluster | undefined;
+  /** The PostgreSQL server of a site with the option `own`. */
+  postgres!: PostgresCluster;
+  readonly #proxies: TcpProxy[] = [];
 
   constructor(options: SiteOptions) {
     this.#options = options;
@@ -60,15 +64,23 @@ export class Site {
   async open(): Promise<void> {
     const { engine = 'PostgreSQL', own } = this.#options;
     if (own) {
-      this.#postgres = await startPostgres(own);
-      this.url = this.#postgres.url();
+      this.postgres = await startPostgres(own);
+      this.url = this.postgres.url();
     } else if (engine === 'PostgreSQL') this.url = await createDatabase(await sharedPostgres());
   }
 
-  /** The PostgreSQL server of a site with the option `own`. */
-  get postgres(): PostgresCluster {
-    if (!this.#postgres) throw new Error('The PostgreSQL server is shared with other tests.');
-    return this.#postgres;
+  /** Starts a proxy to a port of PostgreSQL. @param delay as for `startTcpProxy` */
+  async startProxy(target = () => Number(new URL(this.url).port), delay?: () => number): Promise<TcpProxy> {
+    const proxy = await startTcpProxy(target, delay);
+    this.#proxies.push(proxy);
+    return proxy;
+  }
+
+  /** Starts a node that reaches the database through a proxy. */
+  startNodeThrough({ port }: TcpProxy): Promise<ServerProcess> {
+    const url = new URL(this.url);
+    url.port = String(port);
+    return this.startNode({ env: { MAYFLY_DATABASE_URL: url.href } });
   }
 
   /** The data folder of the node at a place. */
@@ -94,6 +106,11 @@ export class Site {
     return node;
   }
 
+  /** The SQLite database of the first node. */
+  get #file(): string {
+    return join(this.dataDir(), 'mayfly.db');
+  }
+
   /** Creates inboxes on the first node. */
   createInboxes(count: number): Promise<Inbox[]> {
     return Promise.all(Array.from({ length: count }, () => this.node(0).createInbox()));
@@ -105,10 +122,17 @@ export class Site {
       await this.postgres.stop(signal);
       return () => this.postgres.start();
     }
-    const other = new DatabaseSync(join(this.dataDir(), 'mayfly.db'), { timeout: 10_000 });
+    const other = new DatabaseSync(this.#file, { timeout: 10_000 });
     other.exec('begin immediate');
     return async () => other.close();
   }
+
+  /** @returns the rows of a query to the database */
+  readonly select = async (sql: string): Promise<Record<string, unknown>[]> => {
+    if (this.url === '') return inDatabase(this.#file, (database) => database.prepare(sql).all());
+    const rows = await this.query(`select coalesce(json_agg(r), '[]') from (${sql}) r`);
+    return rows as Record<string, unknown>[];
+  };
 
   /** @returns the first column of the first row of a query to PostgreSQL */
   async query(text: string): Promise<unknown> {
@@ -124,25 +148,20 @@ export class Site {
   async close(): Promise<void> {
     // A place is empty if its node did not start.
     await Promise.all(this.nodes.splice(0).map((node?: ServerProcess) => node?.end('SIGKILL')));
-    await this.#postgres?.remove();
+    for (const proxy of this.#proxies) await proxy.close();
+    await this.postgres?.remove();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 
-/** Starts a site with `count` nodes. */
-async function startSite(count: number, options: SiteOptions = {}): Promise<Site> {
-  const site = new Site(options);
-  await site.open();
-  // Sequential, because the first one creates the tables.
-  for (let n = 0; n < count; n++) await site.startNode();
-  return site;
-}
-
 function inSites(before: typeof beforeAll | typeof beforeEach) {
-  return (count: number, options?: SiteOptions): (() => Site) => {
+  return (count: number, options: SiteOptions = {}): (() => Site) => {
     let site: Site;
     before(async () => {
-      site = await startSite(count, options);
+      site = new Site(options);
+      await site.open();
+      // Sequential, because the first one creates the tables.
+      for (let n = 0; n < count; n++) await site.startNode();
       return () => site.close();
     });
     return () => site;
@@ -154,10 +173,3 @@ export const useSite = inSites(beforeAll);
 
 /** As {@link useSite}, with a new site for each test. */
 export const useSiteOfTest = inSites(beforeEach);
-
-/** @returns a URL with another port */
-export function throughPort(url: string, port: number): string {
-  const changed = new URL(url);
-  changed.port = String(port);
-  return changed.href;
-}

@@ -3,8 +3,8 @@ import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, type TestContext, test } from 'vitest';
 import { sendTo } from '../../support/mail/smtp-mail.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
-import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
-import { POSTGRES, throughPort, useSiteOfTest } from './nodes.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
+import { POSTGRES, useSiteOfTest } from './nodes.ts';
 import { allMessages } from './truth.ts';
 
 /**
@@ -14,13 +14,8 @@ import { allMessages } from './truth.ts';
 const MAX_MS = 60_000;
 const EVERY_MS = 150;
 
-interface Call {
-  n: number;
-  begun: number;
-  ended: number;
-  /** Reply code of SMTP, or status of HTTP. */
-  code: string;
-}
+/** `code` is a reply code of SMTP or a status of HTTP. */
+type Call = { n: number; begun: number; ended: number; code: string };
 
 /** Makes calls at a fixed rate without waiting for earlier ones. @returns those that have ended */
 function repeat(call: (n: number) => Promise<string>): { calls: Call[]; stop(): Promise<unknown> } {
@@ -43,32 +38,25 @@ function repeat(call: (n: number) => Promise<string>): { calls: Call[]; stop(): 
 
 describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', () => {
   const site = useSiteOfTest(0);
-  let url: string;
   let proxy: TcpProxy;
   let node: ServerProcess;
   let inbox: Inbox;
   let mails: ReturnType<typeof repeat>;
   let polls: ReturnType<typeof repeat>;
   beforeEach(async () => {
-    ({ url } = site());
-    proxy = await startTcpProxy(() => Number(new URL(url).port));
-    site().url = throughPort(url, proxy.port);
-    node = await site().startNode();
+    proxy = await site().startProxy();
+    node = await site().startNodeThrough(proxy);
     inbox = await node.createInbox();
     const { id, address } = inbox;
-    mails = repeat(async (n) =>
-      (await sendTo(node.smtpPort, address, `Subject: mail ${n}\n\n.`)).slice(0, 3),
-    );
+    const send = (n: number) => sendTo(node.smtpPort, address, `Subject: mail ${n}\n\n.`);
+    mails = repeat(async (n) => (await send(n)).slice(0, 3));
     polls = repeat(async () => {
       const { status, headers } = await node.api('GET', `/v1/inboxes/${id}/messages?limit=1`);
       return headers.has('retry-after') ? `${status} with Retry-After` : `${status}`;
     });
     await succeededAfter(performance.now());
   });
-  afterEach(async () => {
-    await Promise.all([mails.stop(), polls.stop()]);
-    await proxy.close();
-  });
+  afterEach(() => Promise.all([mails.stop(), polls.stop()]));
 
   /** Resolves when mail and polls that began after `time` have succeeded. @returns how long after `time` */
   async function succeededAfter(time: number): Promise<number> {
@@ -107,7 +95,7 @@ describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', ()
     for (const connection of proxy.connections()) connection.freeze();
   };
 
-  test('is used again by its timeouts when new connections work, and does not keep a node from stopping', async ({
+  test('is used again by its timeouts when new connections work, and a node can stop', async ({
     annotate,
   }) => {
     freezeAll();
@@ -128,7 +116,7 @@ describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', ()
   });
 
   test('is not given up while it works on statements: mail waits for a lock, and is acknowledged', async () => {
-    const client = new Client(url);
+    const client = new Client(site().url);
     await client.connect();
     await client.query('begin');
     await client.query('lock table sources in share mode');

@@ -4,17 +4,7 @@ import type { Inbox, ServerProcess } from '../../support/server-process.ts';
 import { bytesOf, type MailQueue } from './mail-queue.ts';
 import type { Site } from './nodes.ts';
 
-interface Summary {
-  id: string;
-  subject: string;
-  receivedAt: string;
-  size: number;
-}
-interface Page {
-  messages: Summary[];
-  cursor: string;
-  hasMore: boolean;
-}
+type Summary = { id: string; subject: string; receivedAt: string; size: number };
 
 const PAGE = 200;
 /** Concurrent requests. */
@@ -111,19 +101,19 @@ export async function follow(
   for (let turn = first; ; turn++) {
     const isLast = isEnough();
     const path = `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=${PAGE}&wait=1`;
+    // Rejects when the node has ended; 503 when it has no database.
     const response = await site
       .node(turn)
       .api('GET', path)
-      .catch(() => undefined);
-    if (response?.status !== 200) {
-      // The node has ended, or has no database.
-      if (response) expect(response.status).toBe(503);
+      .catch(() => ({ status: 503, body: {} }));
+    if (response.status !== 200) {
+      expect(response.status).toBe(503);
       await pause(50);
       continue;
     }
-    const page: Page = response.body;
-    cursor = page.cursor;
-    seen.push(...page.messages.map(({ id }) => id).reverse());
+    const messages: Summary[] = response.body.messages;
+    cursor = response.body.cursor;
+    seen.push(...messages.map(({ id }) => id).reverse());
     if (isLast) return seen;
   }
 }

@@ -1,12 +1,10 @@
 /* TEST_SEED=… repeats the choices of a run, but not its timing. */
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bombOf } from '../../hostile/bombs.ts';
-import { messageIdIn, queryPostgres } from '../../reading/promises/reading-servers.ts';
+import { messageIdIn } from '../../reading/promises/reading-servers.ts';
 import { type Place, READINGS } from '../../reading/promises/readings.ts';
 import { sendOne, wholeMail } from '../../reading/promises/whole-mail.ts';
 import type { Body } from '../../support/api-client.ts';
-import { inDatabase } from '../../support/damage.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import { ENGINES, useSite } from '../nodes/nodes.ts';
@@ -25,10 +23,6 @@ afterAll(() => receiver.close());
 describe.each(ENGINES)(`${KILLS} kills between the 250 and the reading, on $engine`, ({ engine, count }) => {
   const site = useSite(count, { engine, env: ENV });
   const node = (n: number) => site().node(n);
-  const query = async (text: string) =>
-    engine === 'SQLite'
-      ? inDatabase(join(site().dataDir(), 'mayfly.db'), (database) => database.prepare(text).all())
-      : queryPostgres(site().url, text);
   // Requests that are held end with the only node.
   const readings = READINGS.filter(
     ({ operation, isHeld }) => operation !== 'injectMessage' && (count > 1 || !isHeld),
@@ -53,7 +47,7 @@ describe.each(ENGINES)(`${KILLS} kills between the 250 and the reading, on $engi
             ...{ url, key, api, mail },
             inbox: (await api('POST', '/v1/inboxes', { body })).body,
             accountCursor: (await api('GET', '/v1/messages?limit=1')).body.cursor,
-            messageId: () => messageIdIn(query, place.inbox.id),
+            messageId: () => messageIdIn(site().select, place.inbox.id),
             hooked: () => receiver.requests.map(({ body: hook }): Body => JSON.parse(hook.toString())),
           };
           return { reading, place };

@@ -2,23 +2,17 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
-import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { useFolder } from '../../support/folder.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
 
-/*
- * The files of a certificate are replaced, and SIGHUP makes `mayfly serve` read them.
- */
+/* The files of a certificate are replaced, and SIGHUP makes `mayfly serve` read them. */
 
 const folder = useFolder();
-let cert: string;
-let key: string;
-beforeAll(() => {
-  cert = join(folder(), 'cert.pem');
-  key = join(folder(), 'key.pem');
-});
+const path = (name: 'cert' | 'key') => join(folder(), `${name}.pem`);
+const files = () => ({ MAYFLY_SMTP_TLS_CERT_FILE: path('cert'), MAYFLY_SMTP_TLS_KEY_FILE: path('key') });
 
 let server: ServerProcess;
 let logged: Record<string, unknown>[];
@@ -35,12 +29,9 @@ async function start(env: Record<string, string>): Promise<void> {
 
 /** Replaces both files. */
 function install(pair: { cert: string; key: string }): void {
-  for (const [path, text] of [
-    [cert, pair.cert],
-    [key, pair.key],
-  ] as const) {
-    writeFileSync(`${path}.new`, text);
-    renameSync(`${path}.new`, path);
+  for (const name of ['cert', 'key'] as const) {
+    writeFileSync(`${path(name)}.new`, pair[name]);
+    renameSync(`${path(name)}.new`, path(name));
   }
 }
 
@@ -56,11 +47,17 @@ async function reload(): Promise<Record<string, unknown>> {
   }
 }
 
-/** @returns a connection after STARTTLS of a client that trusts one certificate only */
-async function encrypted(trust: ConnectionOptions): Promise<SmtpClient> {
+async function connected(): Promise<SmtpClient> {
   const client = await smtpClient(server.smtpPort);
   onTestFinished(() => client.close());
-  await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
+  await client.play(['→ 220', 'EHLO c → 250']);
+  return client;
+}
+
+/** @returns a connection after STARTTLS of a client that trusts one certificate only */
+async function encrypted(trust: ConnectionOptions): Promise<SmtpClient> {
+  const client = await connected();
+  await client.play(['STARTTLS → 220']);
   await client.startTls(trust);
   await client.play(['EHLO c → 250']);
   return client;
@@ -69,25 +66,22 @@ async function encrypted(trust: ConnectionOptions): Promise<SmtpClient> {
 test('SIGHUP: new connections get the new certificate, open ones continue, and invalid files change nothing', async () => {
   const [first, second] = [trustedCertificate('localhost'), trustedCertificate('localhost')];
   install(first.tls);
-  await start({ MAYFLY_SMTP_TLS_CERT_FILE: cert, MAYFLY_SMTP_TLS_KEY_FILE: key });
+  await start(files());
   const old = await encrypted(first.trust);
-  const waiting = await smtpClient(server.smtpPort);
-  onTestFinished(() => waiting.close());
-  await waiting.play(['→ 220', 'EHLO c → 250']);
+  const waiting = await connected();
 
-  // A new key with the old certificate, as between two renames.
-  install({ ...first.tls, key: second.tls.key });
-  expect(await reload()).toMatchObject({ level: 'error', msg: expect.stringMatching(/the old one stays/) });
-  await encrypted(first.trust);
-
-  install({ cert: 'not a certificate', key: 'not a key' });
-  expect(await reload()).toMatchObject({ level: 'error', msg: expect.stringMatching(/the old one stays/) });
+  const spoilt = [
+    // A new key with the old certificate, as between two renames.
+    () => install({ ...first.tls, key: second.tls.key }),
+    () => install({ cert: 'not a certificate', key: 'not a key' }),
+    () => rmSync(path('cert')),
+  ];
+  for (const spoil of spoilt) {
+    spoil();
+    expect(await reload()).toMatchObject({ level: 'error', msg: expect.stringMatching(/the old one stays/) });
+    await encrypted(first.trust);
+  }
   expect(JSON.stringify(logged)).not.toMatch(/not a key|BEGIN/);
-  await encrypted(first.trust);
-
-  rmSync(cert);
-  expect(await reload()).toMatchObject({ level: 'error' });
-  await encrypted(first.trust);
 
   install(second.tls);
   expect(await reload()).toMatchObject({
@@ -112,14 +106,11 @@ test('SIGHUP without a certificate changes nothing, and the server continues to 
     level: 'info',
     msg: 'No SMTP certificate is configured; there is nothing to reload',
   });
-  const client = await smtpClient(server.smtpPort);
-  onTestFinished(() => client.close());
-  await client.play(['→ 220']);
+  await connected();
 });
 
 test('a certificate and a key that do not match stop the start with an error message', async () => {
   const [first, second] = [trustedCertificate('localhost'), trustedCertificate('localhost')];
   install({ ...first.tls, key: second.tls.key });
-  const files = { MAYFLY_SMTP_TLS_CERT_FILE: cert, MAYFLY_SMTP_TLS_KEY_FILE: key };
-  await expect(start(files)).rejects.toThrow(/The SMTP certificate cannot be used with its key \(/);
+  await expect(start(files())).rejects.toThrow(/The SMTP certificate cannot be used with its key \(/);
 });

@@ -23,8 +23,8 @@ const random = chance();
 describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
   const site = useSite(0, { engine: 'SQLite', env: { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' } });
   let receiver: HttpReceiver;
-  /** Requests by message: their ids, their number, and the number of those that got 200. */
-  const seen = new Map<string, { ids: Set<string>; accepted: number; requests: number }>();
+  /** Requests by message: their ids, and the number of those that got 200. */
+  const seen = new Map<string, { ids: Set<string>; accepted: number }>();
   const problems: string[] = [];
   let webhook: Body | undefined;
   const start = () => site().startNode({ entry: ENTRY }, 0);
@@ -34,9 +34,8 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
       const ok = random.between(1, 10) > FAILURES;
       try {
         const event = new Webhook(webhook?.secret ?? '').verify(body.toString(), headers) as Body;
-        const message = seen.get(event.data.message.id) ?? { ids: new Set(), accepted: 0, requests: 0 };
+        const message = seen.get(event.data.message.id) ?? { ids: new Set(), accepted: 0 };
         message.ids.add(headers['webhook-id'] ?? '');
-        message.requests += 1;
         if (ok) message.accepted += 1;
         seen.set(event.data.message.id, message);
       } catch (error) {
@@ -50,7 +49,7 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
 
   it(
     `lose none of ${EVENTS} events at a receiver that fails 3 times of 10; an event keeps its id in every attempt`,
-    async ({ annotate }) => {
+    async () => {
       let server = await start();
       const inbox = await server.createInbox();
       const url = `http://127.0.0.1:${receiver.port}/`;
@@ -78,12 +77,6 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
       const ids = [...seen.values()].map((message) => message.ids);
       expect(ids.filter(({ size }) => size !== 1)).toEqual([]);
       expect(new Set(ids.flatMap((one) => [...one])).size).toBe(subjects.size);
-      const counted = [...seen.values()];
-      const requests = counted.reduce((sum, one) => sum + one.requests, 0);
-      const twice = counted.filter(({ accepted }) => accepted > 1).length;
-      await annotate(
-        `${KILLS} kills: ${subjects.size} events, 0 lost, ${requests} requests, ${twice} events accepted twice or more`,
-      );
     },
     timeLimit(600_000),
   );
