@@ -5,12 +5,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ApiClient, apiClient } from '../../support/api-client.ts';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
 import { useFolder } from '../../support/folder.ts';
 import { freePort, startProgram } from '../../support/ports.ts';
+import { smtpClient } from '../../support/smtp-script.ts';
 import { ROOT } from '../docs/code-blocks.ts';
 import { MailQueue } from '../nodes/mail-queue.ts';
 import { POSTGRES, useSite } from '../nodes/nodes.ts';
@@ -26,31 +26,17 @@ const NODES = 3;
 describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${absent}`, () => {
   const folder = useFolder();
   const ports: { http: number; smtp: number }[] = [];
-  const site = useSite(0);
+  const site = useSite(0, {
+    env: { MAYFLY_SMTP_PROXY_FROM: '127.0.0.0/8', MAYFLY_HTTP_MAX_CONNECTIONS_PER_ADDRESS: '10000' },
+  });
   let smtpPort: number;
   let stopHaProxy: () => Promise<void>;
   let api: ApiClient;
 
-  const startNode = (place: number) =>
-    site().startNode(
-      {
-        env: {
-          MAYFLY_HTTP_PORT: String(ports[place]?.http),
-          MAYFLY_SMTP_PORT: String(ports[place]?.smtp),
-          MAYFLY_SMTP_PROXY_FROM: '127.0.0.0/8',
-          MAYFLY_HTTP_MAX_CONNECTIONS_PER_ADDRESS: '10000',
-        },
-      },
-      place,
-    );
-  async function send(to: string, subject: string): Promise<void> {
-    const transport = createTransport({ host: '127.0.0.1', port: smtpPort, localAddress: CLIENT });
-    try {
-      await transport.sendMail({ from: 'app@example.org', to, subject, text: 'Hello.' });
-    } finally {
-      transport.close();
-    }
-  }
+  const startNode = (place: number) => {
+    const { http, smtp } = ports[place] as (typeof ports)[number];
+    return site().startNode({ env: { MAYFLY_HTTP_PORT: `${http}`, MAYFLY_SMTP_PORT: `${smtp}` } }, place);
+  };
   const createInbox = async () => (await api('POST', '/v1/inboxes')).body;
 
   beforeAll(async () => {
@@ -63,13 +49,10 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
       .replace('maxconn 8000', 'maxconn 200')
       .replace('bind :2525', `bind 127.0.0.1:${smtpPort}`)
       .replace('bind :8025', `bind 127.0.0.1:${http}`);
-    for (const [index, of] of ports.entries()) {
-      for (const [from, to] of [
-        ['2525', of.smtp],
-        ['8025', of.http],
-      ])
-        text = text.replace(`node${index + 1}:${from}`, `127.0.0.1:${to} port ${of.http}`);
-    }
+    for (const [index, of] of ports.entries())
+      text = text
+        .replace(`node${index + 1}:2525`, `127.0.0.1:${of.smtp} port ${of.http}`)
+        .replace(`node${index + 1}:8025`, `127.0.0.1:${of.http} port ${of.http}`);
     const file = join(folder(), 'haproxy.cfg');
     writeFileSync(file, text);
     stopHaProxy = await startProgram(program ?? '', ['-db', '-f', file], smtpPort);
@@ -79,12 +62,14 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
 
   test('a message has the address of the client, by PROXY protocol version 2', async () => {
     const inbox = await createInbox();
-    await send(inbox.address, 'Who am I?');
-    const { body } = await api('GET', `/v1/inboxes/${inbox.id}/messages`);
-    const message = await api('GET', `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}`);
-    expect(message.body.envelope.remoteAddress).toBe(CLIENT);
-    const raw = await api('GET', `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}/raw`);
-    expect(raw.body).toContain(`[${CLIENT}]`);
+    const client = await smtpClient(smtpPort, { localAddress: CLIENT });
+    await client.play(['→ 220', 'EHLO c → 250', 'MAIL FROM:<a@example.org> → 250']);
+    await client.play([`RCPT TO:<${inbox.address}> → 250`, 'DATA → 354', 'Subject: Hello\r\n\r\n. → 250']);
+    client.close();
+    const path = `/v1/inboxes/${inbox.id}/messages`;
+    const [{ id }] = (await api('GET', path)).body.messages;
+    expect((await api('GET', `${path}/${id}`)).body.envelope.remoteAddress).toBe(CLIENT);
+    expect((await api('GET', `${path}/${id}/raw`)).body).toContain(`[${CLIENT}]`);
   });
 
   test('the metrics are not public', async () => {

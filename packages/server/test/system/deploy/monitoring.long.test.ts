@@ -43,12 +43,9 @@ describe('the dashboard and the alert rules in deploy/monitoring', () => {
   it('use only labels that these metrics have', () => {
     const unknown: string[] = [];
     for (const expr of expressions()) {
-      const labels = new Set(
-        namesIn(expr).flatMap(
-          (name) => metricOf(name)?.samples.flatMap((one) => Object.keys(one.labels)) ?? [],
-        ),
-      );
-      const isSampled = namesIn(expr).every((name) => (metricOf(name)?.samples.length ?? 0) > 0);
+      const samples = namesIn(expr).map((name) => metricOf(name)?.samples ?? []);
+      const labels = new Set(samples.flat().flatMap((one) => Object.keys(one.labels)));
+      const isSampled = samples.every(({ length }) => length > 0);
       const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/, */));
       const selected = [...expr.matchAll(/[{,] *(\w+) *(?:=~|=|!=)/g)].map(([, label = '']) => label);
       for (const label of [...grouped, ...selected]) {

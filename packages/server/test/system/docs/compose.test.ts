@@ -7,16 +7,8 @@ import { codeBlocksOf, ROOT } from './code-blocks.ts';
 
 const IMAGE = 'mayfly-mailpit';
 
-interface Service {
-  name: string;
-  image: string | undefined;
-  /** Container ports of `ports` and `expose`. */
-  ports: number[];
-  environment: Record<string, string>;
-}
-
-/** @returns the services of a Compose file with an indentation of two spaces */
-function servicesOf(yaml: string): Service[] {
+/** @returns the services of a Compose file with an indentation of two spaces; `ports` are container ports */
+function servicesOf(yaml: string) {
   const named = yaml.split(/^ {2}(?=\w[\w-]*:$)/m).slice(1);
   return named.map((text) => {
     const under = (key: string): string =>
@@ -27,7 +19,9 @@ function servicesOf(yaml: string): Service[] {
       name: text.slice(0, text.indexOf(':')),
       image: /^ {4}image: (\S+)$/m.exec(text)?.[1],
       ports: ports.map(([, port]) => Number(port)),
-      environment: Object.fromEntries(entries.map(([, key, value = '']) => [key, value])),
+      environment: Object.fromEntries(
+        entries.map(([, key = '', value = '']): [string, string] => [key, value]),
+      ),
     };
   });
 }
@@ -43,12 +37,9 @@ describe('the Compose files of docs/migrating.md', () => {
   it.each(blocks)('have ports and variables of the image: line $line', ({ text }) => {
     const services = servicesOf(text);
     const ours = services.find(({ image }) => image === IMAGE);
-    const environment = Object.fromEntries(
-      Object.entries(ours?.environment ?? {}).map(([key, value]) => [
-        key,
-        value.replace(/\$\{\w+\}/, 'a.ddev.site,b.ddev.site'),
-      ]),
-    );
+    const environment = { ...ours?.environment };
+    for (const [key, value] of Object.entries(environment))
+      environment[key] = value.replace(/\$\{\w+\}/, 'a.ddev.site,b.ddev.site');
     const { defaults, env, warning } = settingsLike('mailpit', environment);
     const { smtpPort, httpPort } = parseConfig(env, defaults);
     expect(warning).toBeUndefined();

@@ -1,8 +1,8 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { useFolder } from '../../support/folder.ts';
 import { freePort, untilListening } from '../../support/ports.ts';
@@ -14,17 +14,21 @@ const EXAMPLES = join(ROOT, 'docs/examples');
 /** The Python that .ci/python-tests installs. */
 const INSTALLED = join(ROOT, 'node_modules/.cache/python-tests/bin/python');
 
-/** @returns the first Python that has these modules, or null */
-function pythonWith(...modules: string[]): string | null {
-  for (const python of [INSTALLED, 'python3', '/usr/bin/python3']) {
-    try {
-      execFileSync(python, ['-c', `import ${modules.join(', ')}`], { stdio: 'ignore' });
-      return python;
-    } catch {
-      // This one lacks a module.
-    }
-  }
-  return null;
+/** @returns the first Python that has these modules, or undefined */
+const pythonWith = (modules: string): string | undefined =>
+  [INSTALLED, 'python3', '/usr/bin/python3'].find(
+    (python) => spawnSync(python, ['-c', `import ${modules}`]).status === 0,
+  );
+
+/** Runs a program until the end of the test. @returns a function that returns its next line */
+function linesOf(command: string, args: string[], env: Record<string, string> = {}) {
+  const child = spawn(command, args, {
+    cwd: EXAMPLES,
+    env: { ...process.env, PYTHONIOENCODING: 'utf-8', PYTHONDONTWRITEBYTECODE: '1', ...env },
+  });
+  onTestFinished(() => void child.kill());
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return async () => (await lines.next()).value ?? 'the program ended';
 }
 
 describe('the examples of docs/waiting.md', () => {
@@ -56,21 +60,17 @@ describe('the examples of docs/waiting.md', () => {
   });
 
   const folder = useFolder();
-  const pytest = pythonWith('pytest', 'requests');
-  it.skipIf(pytest === null)(
+  const pytest = pythonWith('pytest, requests');
+  it.skipIf(!pytest)(
     'work in pytest (skipped without Python, pytest and requests: python3-pytest, python3-requests)',
     async () => {
       for (const file of ['wait_for_mail.py', 'test_login.py'])
         cpSync(join(EXAMPLES, file), join(folder(), file));
       cpSync(join(import.meta.dirname, 'pytest'), folder(), { recursive: true });
-      const child = spawn(pytest ?? '', ['-m', 'pytest', '-q', '-p', 'no:cacheprovider'], {
-        cwd: folder(),
-        env: { ...process.env, API: app.url, KEY: TEST_KEY, SMTP_PORT: String(app.smtp.port) },
-      });
-      let output = '';
-      for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => (output += piece));
-      const [code] = await once(child, 'exit');
-      expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(/3 passed/) });
+      const env = { ...process.env, API: app.url, KEY: TEST_KEY, SMTP_PORT: String(app.smtp.port) };
+      const args = ['-m', 'pytest', '-q', '-p', 'no:cacheprovider'];
+      const { stdout } = await promisify(execFile)(pytest ?? '', args, { cwd: folder(), env });
+      expect(stdout).toMatch(/3 passed/);
     },
   );
 });
@@ -117,23 +117,16 @@ describe('the stream examples of docs/waiting.md', () => {
   });
 
   const python = pythonWith('requests');
-  it.skipIf(python === null)(
+  it.skipIf(!python)(
     'show every message once over a restart, in any script: Python (skipped without python3-requests)',
     async () => {
       const inbox = await app.createInbox();
-      const program = [
-        'import sys; sys.path.insert(0, sys.argv[1])',
-        'from follow import follow',
-        'for event in follow(sys.argv[2], sys.argv[3]): print(event["message"]["subject"], flush=True)',
-      ].join('\n');
+      const program = `
+import sys
+from follow import follow
+for event in follow(sys.argv[1], sys.argv[2]): print(event["message"]["subject"], flush=True)`;
       const url = `${app.url}/v1/inboxes/${inbox.id}/events`;
-      const child = spawn(python ?? '', ['-c', program, EXAMPLES, url, inbox.token], {
-        env: { ...process.env, PYTHONIOENCODING: 'utf-8', PYTHONDONTWRITEBYTECODE: '1' },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      onTestFinished(() => void child.kill());
-      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-      const next = async () => (await lines.next()).value ?? 'the program ended';
+      const next = linesOf(python ?? '', ['-c', program, url, inbox.token]);
       expect(await followsOverRestart(inbox.address, next)).toEqual(SUBJECTS);
     },
   );
@@ -147,18 +140,7 @@ describe('the receivers of docs/webhooks.md', () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}/hooks/mayfly`;
     const { body: webhook } = await app.api('POST', '/v1/webhooks', { body: { url } });
-    const child = spawn(command, args(port), {
-      cwd: EXAMPLES,
-      env: {
-        ...process.env,
-        PORT: String(port),
-        WEBHOOK_SECRET: webhook.secret,
-        PYTHONDONTWRITEBYTECODE: '1',
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    onTestFinished(() => void child.kill());
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const next = linesOf(command, args(port), { PORT: String(port), WEBHOOK_SECRET: webhook.secret });
     await untilListening(port);
     const forged = await fetch(url, { method: 'POST', body: '{}' });
     expect(forged.status).toBe(400);
@@ -166,7 +148,7 @@ describe('the receivers of docs/webhooks.md', () => {
     await app.send({ from: 'app@example.org', to: inbox.address, subject: 'Signed', text: 'Hello.' });
     let line = '';
     // Flask prints lines that begin with ' *' at the start.
-    do line = (await lines.next()).value ?? 'the receiver ended';
+    do line = await next();
     while (line.startsWith(' *'));
     await app.api('DELETE', `/v1/webhooks/${webhook.id}`);
     return line;
@@ -176,8 +158,8 @@ describe('the receivers of docs/webhooks.md', () => {
     expect(await receivedBy(process.execPath, () => ['webhook-receiver.mjs'])).toBe('Signed');
   });
 
-  const python = pythonWith('flask', 'standardwebhooks');
-  it.skipIf(python === null)(
+  const python = pythonWith('flask, standardwebhooks');
+  it.skipIf(!python)(
     'verify and print the event: Python (skipped without flask and standardwebhooks: .ci/python-tests)',
     async () => {
       const flask = ['-m', 'flask', '--app', 'webhook_receiver', 'run', '--port'];

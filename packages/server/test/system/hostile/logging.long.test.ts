@@ -14,12 +14,11 @@ const AT_ONCE = 50;
 describe('a log whose output takes nothing more', () => {
   const folder = useFolderOfTest();
   let child: ChildProcess;
-  const end = async (): Promise<void> => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill('SIGKILL');
-    await once(child, 'exit');
+  const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null> => {
+    if (child.kill(signal)) await once(child, 'exit');
+    return child.exitCode;
   };
-  afterEach(() => end());
+  afterEach(() => end('SIGKILL'));
 
   const options = () => ({
     dataDir: join(folder(), 'data'),
@@ -28,24 +27,17 @@ describe('a log whose output takes nothing more', () => {
   const urlIn = (text: string): string | undefined => /"url":"(http:[^"]+)"/.exec(text)?.[1];
   const requestMany = async (url: string): Promise<void> => {
     for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
-      await Promise.all(
-        Array.from({ length: AT_ONCE }, async () => {
-          // Without a credential, because successful probes are not logged.
-          const response = await fetch(`${url}/v1/inboxes`);
-          await response.arrayBuffer();
-          expect(response.status).toBe(401);
-        }),
-      );
+      // Without a credential, because successful probes are not logged.
+      const responses = Array.from({ length: AT_ONCE }, () => fetch(`${url}/v1/inboxes`));
+      for (const response of await Promise.all(responses)) {
+        expect(response.status).toBe(401);
+        await response.arrayBuffer();
+      }
     }
   };
   const droppedLines = async (url: string): Promise<number> => {
     const text = await (await fetch(`${url}/metrics`)).text();
     return Number(/^mayfly_log_lines_dropped_total (\d+)$/m.exec(text)?.[1]);
-  };
-  const stop = async (): Promise<unknown> => {
-    child.kill('SIGTERM');
-    const [code] = await once(child, 'exit');
-    return code;
   };
 
   it('as a pipe that nobody reads, stops neither requests nor SIGTERM; lines are dropped and counted', async () => {
@@ -54,7 +46,7 @@ describe('a log whose output takes nothing more', () => {
     child.stdout?.pause();
     await requestMany(url);
     await expect.poll(() => droppedLines(url)).toBeGreaterThan(0);
-    expect(await stop()).toBe(0);
+    expect(await end('SIGTERM')).toBe(0);
   });
 
   it.skipIf(!MAY_MOUNT)('as a full disk, does neither; afterwards a line says what is missing', async () => {
@@ -72,13 +64,12 @@ describe('a log whose output takes nothing more', () => {
       await expect.poll(() => droppedLines(url)).toBeGreaterThan(0);
       rmSync(join(mounted, 'filler'));
       await (await fetch(`${url}/v1/inboxes`)).text();
-      await expect
-        .poll(() => readFileSync(file, 'utf8'))
-        .toMatch(/^\{"level":"warn".*"dropped":\d+,"msg":"Log lines were dropped/m);
+      const warning = /^\{"level":"warn".*"dropped":\d+,"msg":"Log lines were dropped/m;
+      await expect.poll(() => readFileSync(file, 'utf8')).toMatch(warning);
       fill(join(mounted, 'filler'));
-      expect(await stop()).toBe(0);
+      expect(await end('SIGTERM')).toBe(0);
     } finally {
-      await end();
+      await end('SIGKILL');
       unmount(mounted);
     }
   });

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Body } from '../../support/api-client.ts';
 import { findProgram, findProgramWith, reportAbsent } from '../../support/find-program.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 import { type TestCertificate, testCertificate } from '../../support/tls/test-authority.ts';
@@ -27,7 +28,6 @@ interface Case {
   sender: Sender;
   title: string;
   /** Undefined where the library is not installed. */
-  program: string | undefined;
   command?: Promise<string[]>;
   /** Why it accepts any certificate; empty if it does not. */
   exempt: string;
@@ -37,15 +37,16 @@ async function caseOf(sender: Sender): Promise<Case> {
   const { name, debianPackages, acceptsAnyCertificate: exemption } = sender;
   const program = await findProgramWith(sender.programs, sender.probe);
   if (!program) {
+    reportAbsent(name, debianPackages);
     const title = `${name} (skipped: not installed, Debian: apt-get install ${debianPackages})`;
-    return { sender, title, program, exempt: '' };
+    return { sender, title, exempt: '' };
   }
   const isExempt = exemption && (await findProgramWith([program], exemption.probe));
   const exempt = isExempt ? ` (skipped: ${exemption.versions} checks no certificate)` : '';
   const command = commandOf(sender, program, folder);
   // The tests that await it report a failure.
   command.catch(() => {});
-  return { sender, title: name, program, command, exempt };
+  return { sender, title: name, command, exempt };
 }
 
 /** Creates the certificate; without it, the tests of TLS are skipped. */
@@ -58,9 +59,6 @@ let encrypted: ServerProcess;
 let certificate: TestCertificate;
 const TLS = openssl ? '' : ' (skipped: needs openssl)';
 beforeAll(async () => {
-  for (const { sender, program } of cases) {
-    if (!program) reportAbsent(sender.name, sender.debianPackages);
-  }
   plain = await startServer({ command: 'dev', dataDir: join(folder, 'plain') });
   if (!openssl) return reportAbsent('openssl', 'openssl');
   certificate = await testCertificate(folder);
@@ -82,38 +80,18 @@ async function composed(): Promise<Buffer> {
   return message as Buffer;
 }
 
-interface Result {
-  code: number;
-  output: string;
-}
-
 /** Runs a program in a new folder with `invoice.pdf` and `mail.eml`. */
 async function runIn(work: string, [program = '', ...args]: string[], env: Record<string, string>) {
   mkdirSync(work);
   writeFileSync(join(work, 'invoice.pdf'), invoice);
   writeFileSync(join(work, 'mail.eml'), await composed());
   const { PATH = '', HOME = work } = process.env;
-  return new Promise<Result>((resolve) => {
-    execFile(
-      program,
-      args,
-      { cwd: work, env: { PATH, HOME, ...env }, timeout: PROGRAM_TIMEOUT_MS },
-      (error, stdout, stderr) =>
-        resolve({ code: error ? Number(error.code ?? 1) : 0, output: `${stdout}${stderr}` }),
+  const options = { cwd: work, env: { PATH, HOME, ...env }, timeout: PROGRAM_TIMEOUT_MS };
+  return new Promise<{ code: number; output: string }>((resolve) => {
+    execFile(program, args, options, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code ?? 1) : 0, output: `${stdout}${stderr}` }),
     );
   });
-}
-
-interface Received {
-  id: string;
-  from: { address: string; name: string };
-  subject: string;
-  text: string;
-  html: string;
-  parseError: string | null;
-  envelope: { mailFrom: string; rcptTo: string[]; tls: boolean };
-  codes: { value: string }[];
-  attachments: { filename: string; url: string }[];
 }
 
 /** @returns the only message of an inbox and the protocol in its Received line */
@@ -121,21 +99,17 @@ async function onlyMessage(server: ServerProcess, { id }: Inbox) {
   const { messages } = (await server.api('GET', `/v1/inboxes/${id}/messages`)).body;
   expect(messages).toHaveLength(1);
   const path = `/v1/inboxes/${id}/messages/${messages[0]?.id}`;
-  const message: Received = (await server.api('GET', path)).body;
+  const message = (await server.api('GET', path)).body;
   const raw = (await server.api('GET', `${path}/raw`)).body;
   return { message, protocol: /^Received: [^;]* with (\S+) id/s.exec(raw)?.[1] };
 }
 
-async function expectWhole(server: ServerProcess, sender: Sender, message: Received): Promise<void> {
-  expect(message).toMatchObject({
-    subject: SUBJECT,
-    from: { address: 'hello@shop.example', name: 'Café Größe' },
-    parseError: null,
-  });
-  expect(message.text.trim()).toBe(TEXT);
-  expect(message.html.trim()).toBe(HTML);
+async function expectWhole(server: ServerProcess, sender: Sender, message: Body): Promise<void> {
+  const from = { address: 'hello@shop.example', name: 'Café Größe' };
+  const attachments = sender.attaches ? [{ filename: 'invoice.pdf' }] : [];
+  expect(message).toMatchObject({ subject: SUBJECT, from, parseError: null, attachments });
+  expect([message.text.trim(), message.html.trim()]).toEqual([TEXT, HTML]);
   expect(message.codes[0]?.value).toBe('482910');
-  expect(message.attachments.map(({ filename }) => filename)).toEqual(sender.attaches ? ['invoice.pdf'] : []);
   for (const { url } of message.attachments) {
     const { bytes } = await server.api('GET', url.slice(server.url.length));
     expect(invoice.equals(bytes)).toBe(true);
@@ -160,7 +134,7 @@ const WAYS = [
 describe.concurrent.each(cases)('$title', (one) => {
   for (const [way, expected] of WAYS) {
     const isEncrypted = expected.includes('PS');
-    test.skipIf(!one.program || (isEncrypted && !openssl))(`delivers ${way}`, async () => {
+    test.skipIf(!one.command || (isEncrypted && !openssl))(`delivers ${way}`, async () => {
       const server = isEncrypted ? encrypted : plain;
       const inbox = await server.createInbox();
       const [to, credentials] = expected.endsWith('A')
@@ -183,16 +157,15 @@ describe.concurrent.each(cases)('$title', (one) => {
 
 // Not concurrent, so that each failed handshake belongs to the program that has just ended.
 for (const one of cases) {
-  test.skipIf(!one.program || !openssl || one.exempt !== '')(
+  test.skipIf(!one.command || !openssl || one.exempt !== '')(
     `${one.title} rejects a certificate that it does not trust, and a wait lists that${TLS || one.exempt}`,
     async () => {
       const inbox = await encrypted.createInbox();
       const { code, output } = await send(one, encrypted, 'untrusted', inbox.address, { SMTP_STARTTLS: '1' });
       expect(code, output).not.toBe(0);
-      const wait = async () => {
-        const path = `/v1/inboxes/${inbox.id}/wait`;
-        return (await encrypted.api('POST', path, { body: { timeoutSeconds: 0 } })).body.explanation;
-      };
+      const path = `/v1/inboxes/${inbox.id}/wait`;
+      const wait = async () =>
+        (await encrypted.api('POST', path, { body: { timeoutSeconds: 0 } })).body.explanation;
       const reason = expect.stringMatching(/^The client (rejected the certificate|closed the connection)/);
       await expect.poll(wait).toMatchObject({ seenCount: 0, failedHandshakes: [{ reason }] });
     },

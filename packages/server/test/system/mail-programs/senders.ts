@@ -30,18 +30,15 @@ const JAVA_LIBRARIES = '/usr/share/java/jakarta-mail.jar:/usr/share/java/jakarta
 /** Halves the CPU time of a program that runs for a second. */
 const FOR_SHORT_PROGRAMS = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
+type Common = [name: string, file: string, debianPackages: string];
 /** Senders of a language, which differ in name, file, packages and the arguments that show the library. */
-const inLanguage =
-  (programs: string[], probe: (library: string) => string[]) =>
-  (
-    name: string,
-    file: string,
-    debianPackages: string,
-    library: string,
-    more: Partial<Sender> = {},
-  ): Sender => ({
+const inLanguage = (programs: string[], probe: (library: string) => string[]) => {
+  return (
+    ...[name, file, debianPackages, library, more]: [...Common, library: string, Partial<Sender>?]
+  ) => ({
     ...{ name, file, debianPackages, programs, probe: probe(library), attaches: true, ...more },
   });
+};
 const node = inLanguage([process.execPath], (argument) => [argument]);
 const python = inLanguage(PYTHONS, (modules) => ['-c', `import ${modules}`]);
 const php = inLanguage(['php'], (autoload) => ['-r', `require "${autoload}/autoload.php";`]);

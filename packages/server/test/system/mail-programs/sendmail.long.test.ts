@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -19,8 +19,8 @@ beforeAll(async () => {
   // As in an image, where programs call sendmail by its path.
   sendmail = join(folder(), 'sendmail');
   const server = `MAYFLY_SMTP_PORT=${app.smtp.port}`;
-  writeFileSync(sendmail, `#!/bin/sh\n${server} exec ${process.execPath} ${MAYFLY} sendmail "$@"\n`);
-  chmodSync(sendmail, 0o755);
+  const script = `#!/bin/sh\n${server} exec ${process.execPath} ${MAYFLY} sendmail "$@"\n`;
+  writeFileSync(sendmail, script, { mode: 0o755 });
 });
 
 async function newest() {
@@ -34,11 +34,8 @@ describe('mayfly sendmail in place of sendmail(8)', () => {
     const script = 'printf "To: %s\\nSubject: From a shell\\n\\nHello\\n" "$1" | "$0" -t';
     const { stdout, stderr } = await run('sh', ['-c', script, sendmail, 'ada@example.org']);
     expect([stdout, stderr]).toEqual(['', '']);
-    expect(await newest()).toMatchObject({
-      subject: 'From a shell',
-      rcptTo: ['ada@example.org'],
-      text: 'Hello\n',
-    });
+    const sent = { subject: 'From a shell', rcptTo: ['ada@example.org'], text: 'Hello\n' };
+    expect(await newest()).toMatchObject(sent);
   });
 
   it('ends with 75 and one line when no server listens', async () => {
@@ -66,12 +63,8 @@ describe('mayfly sendmail in place of sendmail(8)', () => {
     "lets PHP's mail() return false when the mail was not sent (skipped: needs php-cli)",
     async () => {
       const path = `sendmail_path=${sendmail} -t -i --server 127.0.0.1:1`;
-      const { stdout } = await run(php ?? '', [
-        '-d',
-        path,
-        '-r',
-        'var_dump(mail("a@example.org", "x", "y"));',
-      ]);
+      const script = 'var_dump(mail("a@example.org", "x", "y"));';
+      const { stdout } = await run(php ?? '', ['-d', path, '-r', script]);
       expect(stdout).toContain('bool(false)');
     },
   );

@@ -21,16 +21,14 @@ const runs = (program: string, arg: string) => spawnSync(program, [arg]).status 
 const hasJava = runs('javac', '-version') && runs('mvn', '-version') && existsSync(openapiGenerator);
 const hasGo = hasJava && runs('go', 'version');
 const hasDotnet = hasJava && runs('dotnet', '--version');
-const absent = [
-  ...(hasTypescript ? [] : ['openapi-typescript']),
-  ...(hasPython ? [] : ['openapi-python-client']),
-  ...(hasJava ? [] : ['openapi-generator, a JDK or Maven']),
-  ...(hasGo ? [] : ['Go']),
-  ...(hasDotnet ? [] : ['the SDK of .NET']),
-];
-if (absent.length > 0) {
-  process.stderr.write(`Skipped: ${absent.join(' and ')} not installed (run .ci/openapi-generators).\n`);
-}
+for (const [isInstalled, name] of [
+  [hasTypescript, 'openapi-typescript'],
+  [hasPython, 'openapi-python-client'],
+  [hasJava, 'openapi-generator, a JDK or Maven'],
+  [hasGo, 'Go'],
+  [hasDotnet, 'the SDK of .NET'],
+])
+  if (!isInstalled) process.stderr.write(`Skipped: ${name} not installed (run .ci/openapi-generators).\n`);
 
 /** The expected output of each program. */
 const expected = {
@@ -56,13 +54,9 @@ describe('a client generated from openapi.json creates, waits, reads, fetches by
 
   /** Runs a program with the URL and the key. @returns the JSON that it prints */
   async function outputOf(program: string, ...args: string[]): Promise<{ rawSize: number[] }> {
-    const { host, port } = app.smtp;
-    const all = [...args, app.url, TEST_KEY, host, String(port)];
-    const { stdout } = await run(program, all, {
-      cwd: folder(),
-      env: { ...process.env, PYTHONPATH: folder() },
-    });
-    return JSON.parse(stdout);
+    const all = [...args, app.url, TEST_KEY, app.smtp.host, String(app.smtp.port)];
+    const env = { ...process.env, PYTHONPATH: folder() };
+    return JSON.parse((await run(program, all, { cwd: folder(), env })).stdout);
   }
   function expectAll({ rawSize, ...output }: { rawSize: number[] }, also: object = {}): void {
     expect(output).toEqual({ ...expected, ...also });
@@ -131,19 +125,16 @@ describe('a client generated from openapi.json creates, waits, reads, fetches by
     await run('dotnet', ['build', 'src/Mayfly'], { cwd }).catch(tell);
   });
 
-  it.skipIf(!hasJava || !hasTypescript)(
-    'openapi-generator for typescript-fetch',
-    { timeout: 240_000 },
-    async () => {
-      const cwd = await generate('typescript-fetch', 'withoutRuntimeChecks=false');
-      symlinkSync(join(root, 'node_modules'), join(cwd, 'node_modules'));
-      copyFileSync(join(programs, 'typescript-fetch.ts'), join(cwd, 'program.ts'));
-      writeFileSync(join(cwd, 'mayfly.ts'), "export * from './index';\n");
-      writeFileSync(join(cwd, 'package.json'), '{"type": "commonjs"}');
-      const options = ['--strict', '--skipLibCheck', '--module', 'commonjs', '--target', 'es2022'];
-      const types = ['--types', 'node', '--lib', 'es2022,dom,dom.iterable', '--outDir', 'out'];
-      await run(join(typescript, '.bin/tsc'), [...options, ...types, 'program.ts'], { cwd }).catch(tell);
-      expectAll(await outputOf(process.execPath, join(cwd, 'out/program.js')));
-    },
-  );
+  const both = it.skipIf(!hasJava || !hasTypescript);
+  both('openapi-generator for typescript-fetch', { timeout: 240_000 }, async () => {
+    const cwd = await generate('typescript-fetch', 'withoutRuntimeChecks=false');
+    symlinkSync(join(root, 'node_modules'), join(cwd, 'node_modules'));
+    copyFileSync(join(programs, 'typescript-fetch.ts'), join(cwd, 'program.ts'));
+    writeFileSync(join(cwd, 'mayfly.ts'), "export * from './index';\n");
+    writeFileSync(join(cwd, 'package.json'), '{"type": "commonjs"}');
+    const options = ['--strict', '--skipLibCheck', '--module', 'commonjs', '--target', 'es2022'];
+    const types = ['--types', 'node', '--lib', 'es2022,dom,dom.iterable', '--outDir', 'out'];
+    await run(join(typescript, '.bin/tsc'), [...options, ...types, 'program.ts'], { cwd }).catch(tell);
+    expectAll(await outputOf(process.execPath, join(cwd, 'out/program.js')));
+  });
 });

@@ -1,19 +1,17 @@
-/*
- * nginx with deploy/nginx.conf in front of Mayfly, with a default read timeout of 1 s instead of 60 s.
- */
+/* nginx with deploy/nginx.conf in front of Mayfly, with a default read timeout of 1 s instead of 60 s. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { MAX_WAIT } from '../../../../client/src/contract/messages/messages.ts';
 import { STREAM_QUIET_MS } from '../../../src/http/limits.ts';
 import type { Body } from '../../support/api-client.ts';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
 import { useFolder } from '../../support/folder.ts';
 import { freePort, startProgram } from '../../support/ports.ts';
-import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { TEST_KEY, useApp } from '../../support/start-app.ts';
 import { type TestCertificate, testCertificate } from '../../support/tls/test-authority.ts';
 import { ROOT } from '../docs/code-blocks.ts';
 
@@ -26,48 +24,34 @@ const DEFAULT_READ_TIMEOUT_S = 1;
 const LONGER_THAN_DEFAULT_S = DEFAULT_READ_TIMEOUT_S + 1;
 const MIB = 1024 * 1024;
 
-interface Nginx {
-  url: string;
-  stop(): Promise<void>;
-}
-
-interface Call {
-  method?: string;
-  headers?: Record<string, string>;
-  body?: string | Buffer;
-}
+type Nginx = { url: string; stop(): Promise<void> };
+type Call = { method?: string; headers?: Record<string, string>; body?: Buffer };
 
 describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => {
   const folder = useFolder();
   let certificate: TestCertificate;
   let ca: Buffer;
-  let app: TestApp;
-  let mayfly: string;
+  /** Ports of nginx and of Mayfly. */
+  let ports: [number, number];
+  const app = useApp(async () => {
+    ports = [await freePort(), await freePort()];
+    return { MAYFLY_PUBLIC_URL: `https://localhost:${ports[0]}`, MAYFLY_HTTP_PORT: String(ports[1]) };
+  });
   let nginx: Nginx;
   beforeAll(async () => {
     certificate = await testCertificate(folder());
     ca = readFileSync(certificate.authority);
-    const [port, httpPort] = [await freePort(), await freePort()];
-    mayfly = `http://127.0.0.1:${httpPort}`;
-    app = await startApp({
-      MAYFLY_HTTP_PORT: String(httpPort),
-      MAYFLY_PUBLIC_URL: `https://localhost:${port}`,
-    });
-    nginx = await started('exact', CONFIGURATION, port);
+    nginx = await started('exact', CONFIGURATION, ports[0]);
   });
-  afterAll(async () => {
-    await nginx?.stop();
-    await app?.stop();
-  });
+  afterAll(() => nginx?.stop());
 
   /** Starts nginx; only ports and certificate of the configuration are replaced. */
-  async function started(name: string, configuration = CONFIGURATION, port?: number): Promise<Nginx> {
+  async function started(name: string, configuration: string, listens: number): Promise<Nginx> {
     const own = join(folder(), name);
     mkdirSync(own);
-    const listens = port ?? (await freePort());
     const site = configuration
       .replace('listen 443 ssl;', `listen 127.0.0.1:${listens} ssl;`)
-      .replace('127.0.0.1:8025', new URL(mayfly).host)
+      .replace('127.0.0.1:8025', `127.0.0.1:${ports[1]}`)
       .replace('/etc/ssl/mayfly.example.com/fullchain.pem', certificate.cert)
       .replace('/etc/ssl/mayfly.example.com/privkey.pem', certificate.key);
     writeFileSync(join(own, 'mayfly.conf'), site);
@@ -95,29 +79,23 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
     const response = await open(path, options, proxy);
     const answer = await text(response);
     const isJson = /json/.test(response.headers['content-type'] ?? '');
-    return {
-      status: response.statusCode,
-      headers: response.headers,
-      body: (isJson ? JSON.parse(answer) : answer) as Body,
-    };
+    const body: Body = isJson ? JSON.parse(answer) : answer;
+    return { status: response.statusCode, headers: response.headers, body };
   }
 
   const createInbox = async () => (await call('/v1/inboxes', { method: 'POST' })).body;
-  const sendTo = (to: string) =>
-    app.send({ from: 'app@example.org', to, subject: 'Welcome', text: 'Hello.' });
+  const sendTo = (to: string, attachments: { filename: string; content: string }[] = []) =>
+    app.send({ from: 'app@example.org', to, subject: 'Welcome', text: 'Hello.', attachments });
 
   test('does not end a wait before its timeout', async () => {
     const { id } = await createInbox();
     const path = `/v1/inboxes/${id}/messages?wait=${LONGER_THAN_DEFAULT_S}`;
     const without = CONFIGURATION.replaceAll(/ *proxy_read_timeout .*;\n/g, '');
-    const withoutTimeouts = await started('no-timeouts', without);
-    try {
-      const [kept, cut] = await Promise.all([call(path), call(path, {}, withoutTimeouts)]);
-      expect(kept).toMatchObject({ status: 200, body: { messages: [] } });
-      expect(cut.status).toBe(504);
-    } finally {
-      await withoutTimeouts.stop();
-    }
+    const withoutTimeouts = await started('no-timeouts', without, await freePort());
+    onTestFinished(() => withoutTimeouts.stop());
+    const [kept, cut] = await Promise.all([call(path), call(path, {}, withoutTimeouts)]);
+    expect(kept).toMatchObject({ status: 200, body: { messages: [] } });
+    expect(cut.status).toBe(504);
   });
 
   test('has a read timeout that is longer than the longest wait and the pauses of a stream', () => {
@@ -142,38 +120,22 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
   });
 
   test('does not publish the metrics, however their path is written', async () => {
-    const paths = [
-      '/metrics',
-      '/metrics?a=b',
-      '/%6detrics',
-      '//metrics',
-      '/./metrics',
-      '/v1/../metrics',
-      '/metrics/',
-    ];
-    for (const path of paths) {
+    const others = ['/%6detrics', '//metrics', '/./metrics', '/v1/../metrics', '/metrics/'];
+    for (const path of ['/metrics', '/metrics?a=b', ...others]) {
       const { status, body } = await call(path);
-      expect({ path, status, metrics: JSON.stringify(body).includes('mayfly_') }).toEqual({
-        ...{ path, status: 404, metrics: false },
-      });
+      const metrics = JSON.stringify(body).includes('mayfly_');
+      expect({ path, status, metrics }).toEqual({ path, status: 404, metrics: false });
     }
   });
 
   test('puts its own URL into responses, whatever headers a client sends', async () => {
     const { id, address } = await createInbox();
-    await app.send({
-      ...{ from: 'app@example.org', to: address, subject: 'Invoice' },
-      attachments: [{ filename: 'a.txt', content: 'Hello.' }],
-    });
-    const forged = {
-      'x-forwarded-host': 'evil.example',
-      'x-forwarded-proto': 'ftp',
-      forwarded: 'host=evil.example',
-    };
+    await sendTo(address, [{ filename: 'a.txt', content: 'Hello.' }]);
+    const forwarded = 'host=evil.example';
+    const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'ftp', forwarded };
     const list = await call(`/v1/inboxes/${id}/messages`);
-    const message = await call(`/v1/inboxes/${id}/messages/${list.body.messages[0].id}`, { headers: forged });
-    const { rawUrl, attachments } = message.body;
-    for (const url of [rawUrl, attachments[0].url]) {
+    const message = await call(`/v1/inboxes/${id}/messages/${list.body.messages[0].id}`, { headers });
+    for (const url of [message.body.rawUrl, message.body.attachments[0].url]) {
       expect(url.startsWith(`${nginx.url}/v1/inboxes/${id}/messages/`)).toBe(true);
       expect((await call(url.slice(nginx.url.length))).status).toBe(200);
     }

@@ -30,23 +30,17 @@ const environment = (more: Record<string, string> = {}) => ({
 
 /** Starts `mayfly dev` without MAYFLY_API_KEY. */
 async function start(env: Record<string, string> = {}): Promise<ServerProcess> {
-  const server = await startServer({
-    command: 'dev',
-    dataDir: folder(),
-    env: { MAYFLY_API_KEY: '', ...env },
-  });
+  const options = { dataDir: folder(), env: { MAYFLY_API_KEY: '', ...env } };
+  const server = await startServer({ command: 'dev', ...options });
   onTestFinished(async () => void (await server.end('SIGKILL')));
   return server;
 }
 
 const stop = async (server: ServerProcess) => (await server.end('SIGTERM')).code;
 
-/** Runs a command with this standard input, which stays open. @returns its output */
-async function mayfly(command: string[], input = '', env = environment()): Promise<string> {
-  const running = run(process.execPath, [MAIN, ...command], { env, timeout: COMMAND_MS });
-  running.child.stdin?.write(input);
-  return (await running).stdout;
-}
+/** Runs a command, whose standard input stays open. */
+const mayfly = (command: string[], env = environment()) =>
+  run(process.execPath, [MAIN, ...command], { env, timeout: COMMAND_MS });
 
 /** Pastes the curl line of the greeting into a shell. @returns the address of the inbox that it creates */
 async function paste({ greeting }: ServerProcess, env: Record<string, string> = {}): Promise<string> {
@@ -55,24 +49,21 @@ async function paste({ greeting }: ServerProcess, env: Record<string, string> = 
   return JSON.parse(stdout).address;
 }
 
-const createInbox = (url: string, key: string, body: object = {}) =>
-  fetch(`${url}/v1/inboxes`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
+/** @returns the status of the response */
+const createInbox = async ({ api }: ServerProcess, as: string) =>
+  (await api('POST', '/v1/inboxes', { as })).status;
 
 describe('the command line', () => {
   it('shows a command with the development key, at each start; `key create` makes others while the server runs', async () => {
     for (const name of ['first', 'second']) {
       const server = await start();
-      const { greeting, url } = server;
+      const { greeting } = server;
       expect(greeting).not.toContain('mfk_');
       expect(greeting).toMatch(/SMTP +127\.0\.0\.1:\d+ +\(domains: mayfly\.test\)/);
       expect(greeting).toContain('-H "Authorization: Bearer dev"');
       expect(await paste(server)).toMatch(/@mayfly\.test$/);
-      const made = await mayfly(['key', 'create', '--name', name]);
-      expect((await createInbox(url, made.trim())).status).toBe(201);
+      const { stdout: key } = await mayfly(['key', 'create', '--name', name]);
+      expect(await createInbox(server, key.trim())).toBe(201);
       expect(await stop(server)).toBe(0);
     }
   });
@@ -83,7 +74,7 @@ describe('the command line', () => {
     const key = /mfk_\w+/.exec(first.greeting)?.[0] ?? '';
     expect(hasValidChecksum(key)).toBe(true);
     expect(await paste(first)).toMatch(/@mayfly\.test$/);
-    expect((await createInbox(first.url, 'dev')).status).toBe(401);
+    expect(await createInbox(first, 'dev')).toBe(401);
     expect(await stop(first)).toBe(0);
     const second = await start(off);
     expect(second.greeting).not.toContain('mfk_');
@@ -92,19 +83,13 @@ describe('the command line', () => {
     expect(await stop(second)).toBe(0);
   });
 
+  const NOWHERE = { MAYFLY_DATA_DIR: '/dev/null/data' };
   it.each([
-    ['2 for what cannot be meant', ['key', 'revoke', 'mfk_x'], {}, 2, /mayfly key revoke -/],
-    [
-      '1 where there is no database, and makes none',
-      ['account', 'list'],
-      { MAYFLY_DATA_DIR: '/dev/null/data' },
-      1,
-      /There is no database .*Start the server once/,
-    ],
-  ])('ends with %s', async (_what, command, more, code, message) => {
-    const failed = await mayfly(command, '', environment(more)).catch((error) => error);
-    expect(failed.code).toBe(code);
-    expect(failed.stderr).toMatch(message);
+    [2, 'what cannot be meant', 'key revoke mfk_x', {}, /mayfly key revoke -/],
+    [1, 'a missing database', 'account list', NOWHERE, /There is no database .*Start the server once/],
+  ])('ends with %i for %s', async (code, _what, command, more, message) => {
+    const failed = await mayfly(command.split(' '), environment(more)).catch((error) => error);
+    expect([failed.code, failed.stderr]).toEqual([code, expect.stringMatching(message)]);
     expect(failed.stderr).not.toMatch(/^\s+at /m);
   });
 
@@ -130,7 +115,7 @@ describe('the command line', () => {
       expect(stdout).toMatch(
         /^Copying the database, [\d.]+ MiB, to .*one\.db\.partial …\s+Checking the copy …\s+Backed up to /,
       );
-      const elsewhere = await run(process.execPath, [MAIN, 'backup', join(dataDir, 'two.db')], { env });
+      const elsewhere = await mayfly(['backup', join(dataDir, 'two.db')], env);
       expect(elsewhere).toEqual({ stdout: expect.stringMatching(/^Backed up to .*MiB\)\.\n$/), stderr: '' });
     },
   );

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { explainListening, parseConfig } from '../../../src/config/config.ts';
 import { useFolderOfTest } from '../../support/folder.ts';
@@ -19,18 +20,12 @@ beforeEach(() => {
 /** Runs `mayfly serve` without MAYFLY_API_KEY until it fails; standard output must be JSON lines, and no stack trace is shown. */
 async function failedStart(env: Record<string, string> = {}) {
   const child = spawnServer({ dataDir, env: { MAYFLY_API_KEY: '', ...env } });
-  if (!child.stdout || !child.stderr) throw new Error('its output goes elsewhere');
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'exit'),
-  ]);
+  const outputs = [child.stdout, child.stderr].map((stream) => text(stream as Readable));
+  const [code] = await once(child, 'exit');
+  const [stdout = '', stderr = ''] = await Promise.all(outputs);
   expect(stderr).not.toMatch(/^\s+at /m);
-  const logged = stdout
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
-  return { code, logged, stderr };
+  const lines = stdout.split('\n').filter(Boolean);
+  return { code, logged: lines.map((line) => JSON.parse(line)), stderr };
 }
 
 /** Starts the app in this process, which takes less time. */
@@ -44,13 +39,9 @@ describe('a start that fails', () => {
     'because another listens at %s names the port, the setting and the way out',
     async (setting) => {
       const { port, release } = await takePort();
-      try {
-        await expect(start({ [setting]: port })).rejects.toThrow(
-          RegExp(`^Port ${port} on 127\\.0\\.0\\.1 is in use\\. .* or set ${setting} to another port\\.$`),
-        );
-      } finally {
-        release();
-      }
+      onTestFinished(release);
+      const message = `^Port ${port} on 127\\.0\\.0\\.1 is in use\\. .* or set ${setting} to another port\\.$`;
+      await expect(start({ [setting]: port })).rejects.toThrow(RegExp(message));
     },
   );
 
@@ -67,12 +58,8 @@ describe('a start that fails', () => {
   it('because the port needs a privilege names the setting and how to get the privilege', () => {
     // A constructed error, because some machines allow every user to open port 25.
     const refused = Object.assign(new Error('listen EACCES'), { code: 'EACCES', port: 25 });
-    const config = parseConfig({ MAYFLY_SMTP_PORT: '25' });
-    expect(explainListening(refused, 'smtp', config)).toMatchObject({
-      message: expect.stringMatching(
-        /^Port 25 .* Set MAYFLY_SMTP_PORT to a port from 1024, or .*CAP_NET_BIND/,
-      ),
-    });
+    const { message } = explainListening(refused, 'smtp', parseConfig({ MAYFLY_SMTP_PORT: '25' })) as Error;
+    expect(message).toMatch(/^Port 25 .* Set MAYFLY_SMTP_PORT to a port from 1024, or .*CAP_NET_BIND/);
   });
 
   it('because of wrong settings names each of them', async () => {
@@ -85,58 +72,37 @@ describe('a start that fails', () => {
     const { code, stderr, logged } = await failedStart({ MAYFLY_HTTP_PORT: port });
     release();
     expect(code).toBe(1);
-    expect(logged).toEqual([
-      expect.objectContaining({ msg: expect.stringContaining('The first API key was written') }),
-    ]);
+    expect(logged.map(({ msg }) => msg)).toEqual([expect.stringContaining('The first API key was written')]);
     expect(stderr).toMatch(/^Port \d+ on 127\.0\.0\.1 is in use\. .*\n$/);
     const key = readFileSync(join(dataDir, 'first-api-key'), 'utf8').trim();
 
-    const started = await startServer({ dataDir, env: { MAYFLY_API_KEY: '' } });
-    try {
-      const inbox = await fetch(`${started.url}/v1/inboxes`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}` },
-      });
-      expect(inbox.status).toBe(201);
-    } finally {
-      await started.end('SIGTERM');
-    }
+    const { api, end } = await startServer({ dataDir, env: { MAYFLY_API_KEY: '' } });
+    const { status } = await api('POST', '/v1/inboxes', { as: key });
+    await end('SIGTERM');
+    expect(status).toBe(201);
   });
 
   it.each([
-    [
-      'nothing listens at it',
-      'postgres://u:secret@127.0.0.1:1/db',
-      /ECONNREFUSED.*\. Start PostgreSQL there, or/,
-    ],
-    [
-      'its host is unknown',
-      'postgres://u:secret@host.invalid/db',
-      /host\.invalid\. Correct the host name in/,
-    ],
-  ])('because of the PostgreSQL database, as %s, says what to do', async (_why, url, wayOut) => {
-    const error = await start({ MAYFLY_DATABASE_URL: url }).catch((reason: Error) => reason);
-    expect(error).toMatchObject({ message: expect.stringMatching(wayOut) });
-    expect(String(error)).not.toContain('secret');
+    ['nothing listens at it', '127.0.0.1:1', /ECONNREFUSED.*\. Start PostgreSQL there, or/],
+    ['its host is unknown', 'host.invalid', /host\.invalid\. Correct the host name in/],
+  ])('because of the PostgreSQL database, as %s, says what to do', async (_why, host, wayOut) => {
+    const error = await start({ MAYFLY_DATABASE_URL: `postgres://u:secret@${host}/db` }).catch(String);
+    expect(error).toMatch(wayOut);
+    expect(error).not.toContain('secret');
   });
 
   it.skipIf(!MAY_MOUNT).each(['empty', 'with a database'])(
     'because the data folder, %s, is read-only names it, and says what to do (skipped where nothing may be mounted)',
     async (what) => {
-      mountSmallDisk(folder(), 24);
+      dataDir = folder();
+      mountSmallDisk(dataDir, 24);
       try {
-        dataDir = folder();
         if (what !== 'empty') await (await startServer({ dataDir })).end('SIGKILL');
-        makeReadOnly(folder());
-        const { code, stderr } = await failedStart();
-        expect([code, stderr]).toEqual([
-          1,
-          expect.stringMatching(
-            `^The data folder ${folder()} cannot be written to .*set MAYFLY_DATA_DIR to another`,
-          ),
-        ]);
+        makeReadOnly(dataDir);
+        const message = `^The data folder ${dataDir} cannot be written to .*set MAYFLY_DATA_DIR to another`;
+        expect(await failedStart()).toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
       } finally {
-        unmount(folder());
+        unmount(dataDir);
       }
     },
   );

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'vitest';
-import { type ApiClient, apiClient } from '../../support/api-client.ts';
+import { apiClient } from '../../support/api-client.ts';
 import { inForm } from '../../support/form.ts';
 import { freePort, isFree } from '../../support/ports.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
@@ -23,14 +23,8 @@ const PATH = (process.env.PATH ?? '')
 const HAS_NPM =
   process.platform === 'linux' && PATH.split(':').some((folder) => existsSync(join(folder, 'npm')));
 
-interface LiveProcess {
-  pid: number;
-  state: string;
-  command: string;
-}
-
 /** @returns the live processes of a group (proc(5): field 3 of `stat` is the state, 5 the group) */
-function processesOf(group: number): LiveProcess[] {
+function processesOf(group: number) {
   const pids = readdirSync('/proc').map(Number).filter(Boolean);
   return pids.flatMap((pid) => {
     try {
@@ -55,18 +49,15 @@ async function start({ onTestFinished }: TestContext, [program = '', ...args]: s
   const [httpPort, smtpPort] = [await freePort(), await freePort()];
   const env = {
     ...{ PATH, HOME: process.env.HOME ?? '', MAYFLY_DATA_DIR: dataDir, MAYFLY_API_KEY: KEY },
-    MAYFLY_HTTP_PORT: String(httpPort),
-    MAYFLY_SMTP_PORT: String(smtpPort),
+    ...{ MAYFLY_HTTP_PORT: String(httpPort), MAYFLY_SMTP_PORT: String(smtpPort) },
   };
-  const child = spawn(program, args, {
-    ...{ cwd: PROJECT, env, detached: true },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(program, args, { cwd: PROJECT, env, detached: true });
   const group = child.pid ?? 0;
   onTestFinished(() => {
     for (const { pid } of processesOf(group)) process.kill(pid, 'SIGKILL');
   });
   let output = '';
+  /** The exit code of the spawned process, or the signal that ended it. */
   const ended = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | string);
   await new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
@@ -77,12 +68,10 @@ async function start({ onTestFinished }: TestContext, [program = '', ...args]: s
     }
     void ended.then((how) => reject(new Error(`It ended with ${how}: ${output}`)));
   });
-  const api: ApiClient = apiClient(`http://127.0.0.1:${httpPort}`, KEY);
   return {
-    ...{ dataDir, child, group, httpPort, smtpPort, api },
+    ...{ dataDir, child, group, httpPort, smtpPort, ended },
+    api: apiClient(`http://127.0.0.1:${httpPort}`, KEY),
     output: () => output,
-    /** The exit code of the spawned process, or the signal that ended it. */
-    ended,
     processes: () => processesOf(group),
   };
 }
@@ -102,24 +91,18 @@ async function expectGone({ expect }: TestContext, server: NpmServer): Promise<v
   await expect.poll(ports).toEqual([true, true]);
 }
 
-/** Makes a request that is held until its timeout. */
-async function emptyWait({ api }: NpmServer, seconds: number): Promise<void> {
+/** Makes a request that is held for two seconds. */
+async function emptyWait({ api }: NpmServer): Promise<void> {
   const { body } = await api('POST', '/v1/inboxes');
-  await api('GET', `/v1/inboxes/${body.id}/messages?wait=${seconds}`);
+  await api('GET', `/v1/inboxes/${body.id}/messages?wait=2`);
 }
 
 /** Begins to send a message, without its end. */
 async function halfSent({ api, smtpPort }: NpmServer) {
   const { body } = await api('POST', '/v1/inboxes');
   const client = await smtpClient(smtpPort);
-  await client.play([
-    '→ 220',
-    'EHLO app.example → 250',
-    'MAIL FROM:<app@app.example> → 250',
-    `RCPT TO:<${body.address}> → 250`,
-    'DATA → 354',
-    { send: 'Subject: half\r\n' },
-  ]);
+  await client.play(['→ 220', 'EHLO app.example → 250', 'MAIL FROM:<app@app.example> → 250']);
+  await client.play([`RCPT TO:<${body.address}> → 250`, 'DATA → 354', { send: 'Subject: half\r\n' }]);
   return client;
 }
 
@@ -186,7 +169,7 @@ describe
       // T is stopped (proc(5)).
       await expect.poll(() => new Set(states())).toEqual(new Set('T'));
       process.kill(-server.group, 'SIGCONT');
-      await emptyWait(server, 2);
+      await emptyWait(server);
       expect(server.output()).not.toMatch(STOPPING);
       server.child.kill('SIGTERM');
       await expectGone(test, server);
@@ -200,7 +183,7 @@ describe
         process.kill(-server.group, 'SIGHUP');
         await server.ended;
         // Longer than the server takes to notice that its parent has ended.
-        await emptyWait(server, 2);
+        await emptyWait(server);
         test.expect((await fetch(`http://127.0.0.1:${server.httpPort}/healthz`)).status).toBe(200);
         process.kill(serverPid(server), 'SIGTERM');
         await expectGone(test, server);
