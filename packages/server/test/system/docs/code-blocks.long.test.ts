@@ -70,7 +70,7 @@ describe('README and docs', () => {
 
   it('say for each code block how it is tested', () => {
     const isVague = ({ marker }: CodeBlock) =>
-      marker.kind === 'none' || (marker.kind === 'by hand' && marker.how.length < MIN_HOW_LETTERS);
+      marker.kind === 'none' || (marker.kind === 'by hand' && marker.rest.length < MIN_HOW_LETTERS);
     expect(blocks.filter(isVague).map(where)).toEqual([]);
   });
 
@@ -81,7 +81,7 @@ describe('README and docs', () => {
   it('show files as they are', () => {
     for (const block of blocks) {
       if (block.marker.kind !== 'file') continue;
-      const file = read(join(dirname(block.page), block.marker.path));
+      const file = read(join(dirname(block.page), block.marker.rest));
       expect({ at: where(block), text: block.text }).toEqual({ at: where(block), text: file });
     }
   });

@@ -10,20 +10,9 @@ export const ROOT = join(import.meta.dirname, '../../../../..');
  * - `file: PATH`: is the content of that file (relative to the page), which another test runs
  * - `by hand: HOW`: how it was run
  */
-export type Marker =
-  | { kind: 'run' | 'output' | 'none' }
-  | { kind: 'file'; path: string }
-  | { kind: 'by hand'; how: string };
+const KINDS = ['run', 'output', 'file', 'by hand'];
 
-export interface CodeBlock {
-  /** Relative to the root. */
-  page: string;
-  /** Line of the opening fence, from 1. */
-  line: number;
-  language: string;
-  text: string;
-  marker: Marker;
-}
+export type CodeBlock = ReturnType<typeof codeBlocksOf>[number];
 
 /** README and every page in docs/, relative to the root. */
 export const PAGES = [
@@ -33,17 +22,15 @@ export const PAGES = [
 
 const FENCE = /^( *)```(\S*)[^\n]*\n([\s\S]*?)^\1```$/gm;
 
-function markerBefore(text: string): Marker {
+/** @returns the kind, which is "none" without a valid comment, and the rest of the comment */
+function markerBefore(text: string) {
   const [, words = ''] = /<!-- ([^\n]*) -->\s*$/.exec(text) ?? [];
-  const [, name = '', rest = ''] = /^([a-z ]+?)(?:: (.*))?$/.exec(words) ?? [];
-  if (name === 'run' || name === 'output') return { kind: name };
-  if (name === 'file') return { kind: 'file', path: rest };
-  if (name === 'by hand') return { kind: 'by hand', how: rest };
-  return { kind: 'none' };
+  const [, kind = '', rest = ''] = /^([a-z ]+?)(?:: (.*))?$/.exec(words) ?? [];
+  return { kind: KINDS.includes(kind) ? kind : 'none', rest };
 }
 
-/** @returns the fenced code blocks of a page in order */
-export function codeBlocksOf(page: string): CodeBlock[] {
+/** @returns the fenced code blocks of a page in order, each with the line of its opening fence */
+export function codeBlocksOf(page: string) {
   const source = readFileSync(join(ROOT, page), 'utf8');
   return [...source.matchAll(FENCE)].map((match) => {
     const before = source.slice(0, match.index);

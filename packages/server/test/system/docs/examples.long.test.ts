@@ -61,18 +61,15 @@ describe('the examples of docs/waiting.md', () => {
 
   const folder = useFolder();
   const pytest = pythonWith('pytest, requests');
-  it.skipIf(!pytest)(
-    'work in pytest (skipped without Python, pytest and requests: python3-pytest, python3-requests)',
-    async () => {
-      for (const file of ['wait_for_mail.py', 'test_login.py'])
-        cpSync(join(EXAMPLES, file), join(folder(), file));
-      cpSync(join(import.meta.dirname, 'pytest'), folder(), { recursive: true });
-      const env = { ...process.env, API: app.url, KEY: TEST_KEY, SMTP_PORT: String(app.smtp.port) };
-      const args = ['-m', 'pytest', '-q', '-p', 'no:cacheprovider'];
-      const { stdout } = await promisify(execFile)(pytest ?? '', args, { cwd: folder(), env });
-      expect(stdout).toMatch(/3 passed/);
-    },
-  );
+  it.skipIf(!pytest)('work in pytest (skipped without python3-pytest and python3-requests)', async () => {
+    for (const file of ['wait_for_mail.py', 'test_login.py'])
+      cpSync(join(EXAMPLES, file), join(folder(), file));
+    cpSync(join(import.meta.dirname, 'pytest'), folder(), { recursive: true });
+    const env = { ...process.env, API: app.url, KEY: TEST_KEY, SMTP_PORT: String(app.smtp.port) };
+    const args = ['-m', 'pytest', '-q', '-p', 'no:cacheprovider'];
+    const { stdout } = await promisify(execFile)(pytest ?? '', args, { cwd: folder(), env });
+    expect(stdout).toMatch(/3 passed/);
+  });
 });
 
 describe('the stream examples of docs/waiting.md', () => {
@@ -118,7 +115,7 @@ describe('the stream examples of docs/waiting.md', () => {
 
   const python = pythonWith('requests');
   it.skipIf(!python)(
-    'show every message once over a restart, in any script: Python (skipped without python3-requests)',
+    'show every message once across a restart: Python (skipped without python3-requests)',
     async () => {
       const inbox = await app.createInbox();
       const program = `
@@ -160,7 +157,7 @@ describe('the receivers of docs/webhooks.md', () => {
 
   const python = pythonWith('flask, standardwebhooks');
   it.skipIf(!python)(
-    'verify and print the event: Python (skipped without flask and standardwebhooks: .ci/python-tests)',
+    'verify and print the event: Python (skipped without flask: .ci/python-tests)',
     async () => {
       const flask = ['-m', 'flask', '--app', 'webhook_receiver', 'run', '--port'];
       expect(await receivedBy(python ?? '', (port) => [...flask, String(port)])).toBe('Signed');

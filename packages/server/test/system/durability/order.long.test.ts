@@ -85,35 +85,32 @@ function checkOrder(calls: Syscall[], connections: MailQueue['connections']) {
   return { replies, early };
 }
 
-describe.skipIf(!stracing)(
-  'the order of sync and reply, traced by strace (skipped where it cannot run)',
-  () => {
-    const site = useSiteOfTest(0, { engine: 'SQLite' });
+describe.skipIf(!stracing)('the order of sync and reply (skipped where strace cannot run)', () => {
+  const site = useSiteOfTest(0, { engine: 'SQLite' });
 
-    /** Runs a server under strace while it receives mails. */
-    async function trace(nodeArgs: string[]): Promise<ReturnType<typeof checkOrder>> {
-      const log = `${site().dataDir()}.log`;
-      const server = await site().startNode({ under: [...STRACE, '-o', log], nodeArgs });
-      const to = [(await server.createInbox()).address];
-      let made = 0;
-      const next = () => (made < MAILS ? { id: `mail-${++made}-of-${MAILS}`, to } : undefined);
-      const queue = new MailQueue(site(), next, CONNECTIONS);
-      await queue.untilAcknowledged(MAILS);
-      await queue.drained();
-      await server.end('SIGTERM');
-      return checkOrder(parseSyscalls(readFileSync(log, 'latin1')), queue.connections);
-    }
+  /** Runs a server under strace while it receives mails. */
+  async function trace(nodeArgs: string[]): Promise<ReturnType<typeof checkOrder>> {
+    const log = `${site().dataDir()}.log`;
+    const server = await site().startNode({ under: [...STRACE, '-o', log], nodeArgs });
+    const to = [(await server.createInbox()).address];
+    let made = 0;
+    const next = () => (made < MAILS ? { id: `mail-${++made}-of-${MAILS}`, to } : undefined);
+    const queue = new MailQueue(site(), next, CONNECTIONS);
+    await queue.untilAcknowledged(MAILS);
+    await queue.drained();
+    await server.end('SIGTERM');
+    return checkOrder(parseSyscalls(readFileSync(log, 'latin1')), queue.connections);
+  }
 
-    test('the 250 after DATA is written only after the log that contains the mail was synced', async () => {
-      expect(await trace([])).toEqual({ replies: MAILS, early: [] });
-    });
+  test('the 250 after DATA is written only after the log that contains the mail was synced', async () => {
+    expect(await trace([])).toEqual({ replies: MAILS, early: [] });
+  });
 
-    test('the test detects a server that does not wait for the sync', async () => {
-      const relaxed = ['--import', join(import.meta.dirname, 'relaxed-sync.ts')];
-      const { replies, early } = await trace(relaxed);
-      expect(replies).toBe(MAILS);
-      expect(early).toHaveLength(MAILS);
-      expect(early[0]?.why).toMatch(/no sync/);
-    });
-  },
-);
+  test('the test detects a server that does not wait for the sync', async () => {
+    const relaxed = ['--import', join(import.meta.dirname, 'relaxed-sync.ts')];
+    const { replies, early } = await trace(relaxed);
+    expect(replies).toBe(MAILS);
+    expect(early).toHaveLength(MAILS);
+    expect(early[0]?.why).toMatch(/no sync/);
+  });
+});

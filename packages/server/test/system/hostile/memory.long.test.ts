@@ -5,6 +5,7 @@ import { useSiteOfTest } from '../nodes/nodes.ts';
 
 /** A little less than the largest message. */
 const BYTES = 50 * 1024 * 1024;
+const LIMIT = { timeout: timeLimit(300_000) };
 const text = (body: Buffer, charset = 'utf-8') =>
   Buffer.concat([Buffer.from(`Subject: x\r\nContent-Type: text/plain; charset=${charset}\r\n\r\n`), body]);
 const related = (html: string, imageBytes: number) =>
@@ -36,32 +37,28 @@ const MAILS: [string, () => Buffer][] = [
   ],
 ];
 
-describe('a message that takes much memory costs its requests at most, never the process', () => {
+describe('a message that takes much memory costs its requests at most, never the process', LIMIT, () => {
   const site = useSiteOfTest(1, { engine: 'SQLite' });
-  it.each(inForm(MAILS.slice(0, 2), MAILS))(
-    '%s',
-    async (_, mail) => {
-      const server = site().node(0);
-      const path = `/v1/inboxes/${(await server.createInbox()).id}/messages`;
-      const headers = { 'content-type': 'message/rfc822' };
-      // 503 if parsing exceeds the time limit of a response.
-      const { status } = await server.api('POST', path, { body: mail(), headers });
-      expect(status).toBeOneOf([201, 503]);
-      const { messages } = (await server.api('GET', `${path}?limit=1`)).body;
-      const message = `${path}/${messages[0]?.id}`;
-      const requests: [string, string, object?][] = [
-        ['POST', `${message}/preview`, {}],
-        ['GET', `${message}/lint`],
-        ['GET', message],
-        ['GET', `${path}?text=needle+in+a+haystack`],
-      ];
-      for (const [method, url, body] of requests) {
-        const response = await server.api(method, url, { body });
-        expect([url, response.status]).toEqual([url, expect.toBeOneOf([200, 503])]);
-      }
-      expect((await server.api('GET', '/healthz')).status).toBe(200);
-      expect(server.process.exitCode).toBeNull();
-    },
-    timeLimit(300_000),
-  );
+  it.each(inForm(MAILS.slice(0, 2), MAILS))('%s', async (_, mail) => {
+    const server = site().node(0);
+    const path = `/v1/inboxes/${(await server.createInbox()).id}/messages`;
+    const headers = { 'content-type': 'message/rfc822' };
+    // 503 if parsing exceeds the time limit of a response.
+    const { status } = await server.api('POST', path, { body: mail(), headers });
+    expect(status).toBeOneOf([201, 503]);
+    const { messages } = (await server.api('GET', `${path}?limit=1`)).body;
+    const message = `${path}/${messages[0]?.id}`;
+    const requests: [string, string, object?][] = [
+      ['POST', `${message}/preview`, {}],
+      ['GET', `${message}/lint`],
+      ['GET', message],
+      ['GET', `${path}?text=needle+in+a+haystack`],
+    ];
+    for (const [method, url, body] of requests) {
+      const response = await server.api(method, url, { body });
+      expect([url, response.status]).toEqual([url, expect.toBeOneOf([200, 503])]);
+    }
+    expect((await server.api('GET', '/healthz')).status).toBe(200);
+    expect(server.process.exitCode).toBeNull();
+  });
 });

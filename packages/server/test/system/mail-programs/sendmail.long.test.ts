@@ -60,7 +60,7 @@ describe('mayfly sendmail in place of sendmail(8)', () => {
   });
 
   it.skipIf(!php)(
-    "lets PHP's mail() return false when the mail was not sent (skipped: needs php-cli)",
+    "lets PHP's mail() return false when nothing was sent (skipped: needs php-cli)",
     async () => {
       const path = `sendmail_path=${sendmail} -t -i --server 127.0.0.1:1`;
       const script = 'var_dump(mail("a@example.org", "x", "y"));';

@@ -20,10 +20,11 @@ const CUT_EVERY = { low: 40, high: 300 };
 const WAIT_S = 60;
 /** Delay of data to and from the database, once or twice, milliseconds. */
 const SLOW_MS = 5;
+const LIMIT = { timeout: timeLimit(600_000) };
 
 const random = chance();
 
-describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (seed ${random.seed})`, () => {
+describe.skipIf(!POSTGRES)(`two nodes whose connections for hints break (seed ${random.seed})`, LIMIT, () => {
   const site = useSiteOfTest(0);
   let proxies: TcpProxy[];
   let inboxes: Inbox[];
@@ -59,53 +60,49 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
     }
   }
 
-  test(
-    `show ${MAILS} mails once and in order to three followers and to a stream that change nodes`,
-    async () => {
-      let made = 0;
-      const next = () => {
-        if (made >= MAILS) return undefined;
-        const { address } = inboxes[random.between(0, INBOXES - 1)] as Inbox;
-        return { id: `mail-${random.seed}-${++made}`, to: [address] };
-      };
-      // A stream begins with the messages after it was opened.
-      let over = false;
-      const streamed: string[] = [];
-      const streaming = stream(streamed, () => over);
-      await pause(300);
-      const following = inboxes.map((inbox, n) => follow(site(), inbox, n, () => over));
-      const queue = new MailQueue(site(), next, CONNECTIONS);
-      let isSending = true;
-      const cutting = (async () => {
-        while (isSending) {
-          await pause(random.between(CUT_EVERY.low, CUT_EVERY.high));
-          // Sometimes delays data to the database, for one node or both.
-          for (const proxy of proxies) proxy.delayMs = random.between(0, 2) * SLOW_MS;
-          const all = listeners();
-          const one = all[random.between(0, Math.max(0, all.length - 1))];
-          if (!one) continue;
-          if (random.between(1, 4) === 1) one.freeze();
-          else one.reset();
-        }
-      })();
-      await queue.untilAcknowledged(MAILS);
-      isSending = false;
-      await Promise.all([cutting, queue.drained()]);
-      for (const proxy of proxies) proxy.delayMs = 0;
-      await expect.poll(() => streamed.length).toBeGreaterThanOrEqual(MAILS);
-      over = true;
-      const seen = await Promise.all(following);
-      await streaming;
-      for (const [n, inbox] of inboxes.entries()) {
-        const truth = (await allMessages(site().node(n), inbox)).map(({ id }) => id);
-        expect(seen[n], `inbox ${n}`).toEqual(truth);
-        expect(streamed.filter((id) => truth.includes(id))).toEqual(truth);
+  test(`show ${MAILS} mails once and in order to three followers and to a stream that change nodes`, async () => {
+    let made = 0;
+    const next = () => {
+      if (made >= MAILS) return undefined;
+      const { address } = inboxes[random.between(0, INBOXES - 1)] as Inbox;
+      return { id: `mail-${random.seed}-${++made}`, to: [address] };
+    };
+    // A stream begins with the messages after it was opened.
+    let over = false;
+    const streamed: string[] = [];
+    const streaming = stream(streamed, () => over);
+    await pause(300);
+    const following = inboxes.map((inbox, n) => follow(site(), inbox, n, () => over));
+    const queue = new MailQueue(site(), next, CONNECTIONS);
+    let isSending = true;
+    const cutting = (async () => {
+      while (isSending) {
+        await pause(random.between(CUT_EVERY.low, CUT_EVERY.high));
+        // Sometimes delays data to the database, for one node or both.
+        for (const proxy of proxies) proxy.delayMs = random.between(0, 2) * SLOW_MS;
+        const all = listeners();
+        const one = all[random.between(0, Math.max(0, all.length - 1))];
+        if (!one) continue;
+        if (random.between(1, 4) === 1) one.freeze();
+        else one.reset();
       }
-      expect(streamed).toHaveLength(MAILS);
-      expect(queue.permanent).toEqual([]);
-    },
-    timeLimit(600_000),
-  );
+    })();
+    await queue.untilAcknowledged(MAILS);
+    isSending = false;
+    await Promise.all([cutting, queue.drained()]);
+    for (const proxy of proxies) proxy.delayMs = 0;
+    await expect.poll(() => streamed.length).toBeGreaterThanOrEqual(MAILS);
+    over = true;
+    const seen = await Promise.all(following);
+    await streaming;
+    for (const [n, inbox] of inboxes.entries()) {
+      const truth = (await allMessages(site().node(n), inbox)).map(({ id }) => id);
+      expect(seen[n], `inbox ${n}`).toEqual(truth);
+      expect(streamed.filter((id) => truth.includes(id))).toEqual(truth);
+    }
+    expect(streamed).toHaveLength(MAILS);
+    expect(queue.permanent).toEqual([]);
+  });
 
   test('answer a wait while no hint comes through, and at once when they come again', async () => {
     const [inbox] = inboxes as [Inbox];

@@ -24,6 +24,7 @@ const CLIENTS = 8;
 const SENDERS = 4;
 const ACCOUNTS = 4;
 const MS = inForm(3_000, 60_000);
+const LIMIT = { timeout: timeLimit(300_000) };
 /** Number of inboxes that are used, the newest ones. */
 const KEPT = 20;
 /** Operations without an end or a credential, and the one that makes nodes reply 451. */
@@ -37,7 +38,7 @@ type Known = Place & { key: string };
 const operations = new Map(everyOperation().operations.map((operation) => [operation.id, operation]));
 const random = chance();
 
-describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.seed})`, () => {
+describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.seed})`, LIMIT, () => {
   const site = useSite(0, { env: { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' } });
   let hooks: HttpReceiver;
   let operator: Store;
@@ -160,27 +161,25 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
     }
   }
 
-  it(
-    `answer no request with 500 or 503 and no sender with 451 in ${MS / 1_000} s of all kinds of calls`,
-    async ({ annotate }) => {
-      for (let n = 0; n < KEPT; n++) await create();
-      isDelayed = true;
-      const until = performance.now() + MS;
-      const loop = async (work: () => Promise<unknown>) => {
-        while (performance.now() < until) await work();
-      };
-      const anything = () => pick([callAny, callAny, callAny, create, () => pick(FURTHER)(pick(places))])();
-      await Promise.all([
-        ...Array.from({ length: CLIENTS }, () => loop(anything)),
-        ...Array.from({ length: SENDERS }, () => loop(send)),
-      ]);
-      isDelayed = false;
-      await annotate([...statuses].map(([status, times]) => `${times} × ${status}`).join(', '));
-      expect([...wrong]).toEqual([]);
-      // Stops background work, such as deliveries.
-      await Promise.all(site().nodes.map((node) => node.end('SIGTERM')));
-      expect(await brokenInvariants(site().select, Date.now(), false)).toEqual([]);
-    },
-    timeLimit(300_000),
-  );
+  it(`answer no request with 500 or 503 and no sender with 451 in ${MS / 1_000} s of all kinds of calls`, async ({
+    annotate,
+  }) => {
+    for (let n = 0; n < KEPT; n++) await create();
+    isDelayed = true;
+    const until = performance.now() + MS;
+    const loop = async (work: () => Promise<unknown>) => {
+      while (performance.now() < until) await work();
+    };
+    const anything = () => pick([callAny, callAny, callAny, create, () => pick(FURTHER)(pick(places))])();
+    await Promise.all([
+      ...Array.from({ length: CLIENTS }, () => loop(anything)),
+      ...Array.from({ length: SENDERS }, () => loop(send)),
+    ]);
+    isDelayed = false;
+    await annotate([...statuses].map(([status, times]) => `${times} × ${status}`).join(', '));
+    expect([...wrong]).toEqual([]);
+    // Stops background work, such as deliveries.
+    await Promise.all(site().nodes.map((node) => node.end('SIGTERM')));
+    expect(await brokenInvariants(site().select, Date.now(), false)).toEqual([]);
+  });
 });
