@@ -20,8 +20,7 @@ describeConsole('every screen and state of the console', {}, (site) => {
     const empty = await site.app.createInbox();
     const ended = await site.app.createInbox();
     await site.app.api('POST', `/v1/inboxes/${ended.id}/expire`);
-    const { body: list } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
-    const message = `/inboxes/${inbox.id}/messages/${list.messages[0].id}`;
+    const message = await site.newest(inbox.id);
     const html = '<div style="position: absolute; gap: 1px">Hello</div>';
     const id = await site.inject(inbox.id, `Subject: Modern\r\nContent-Type: text/html\r\n\r\n${html}\r\n`);
     const modern = `/inboxes/${inbox.id}/messages/${id}`;

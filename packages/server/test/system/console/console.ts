@@ -145,6 +145,12 @@ export class Site {
     return body.id;
   }
 
+  /** @returns the path of the newest message of an inbox */
+  async newest(inboxId: string): Promise<string> {
+    const { body } = await this.app.api('GET', `/v1/inboxes/${inboxId}/messages?limit=1`);
+    return `/inboxes/${inboxId}/messages/${body.messages[0].id}`;
+  }
+
   /** @returns the subjects of the messages of an inbox, newest first */
   async subjects(inboxId: string, query = ''): Promise<string[]> {
     const { body } = await this.app.api('GET', `/v1/inboxes/${inboxId}/messages?${query}`);

@@ -183,24 +183,12 @@ describeConsole('the console of an account without settings', {}, (site) => {
 
   it('shows characters that reverse a name, a subject or the name of a file, instead of obeying them', async () => {
     const inbox = await site.app.createInbox();
-    const id = await site.inject(
-      inbox.id,
-      [
-        'From: "Bank \u202Egro.knab@" <a@evil.example>',
-        'Subject: Invoice \u202Efdp.exe',
-        'Content-Type: multipart/mixed; boundary=b',
-        '',
-        '--b',
-        '',
-        'Hello',
-        '--b',
-        "Content-Disposition: attachment; filename*=utf-8''photo%E2%80%AEgpj.exe",
-        '',
-        'x',
-        '--b--',
-      ].join('\r\n'),
-    );
-    const { page, sees } = await site.show(`/inboxes/${inbox.id}/messages/${id}?view=parts`);
+    await site.app.send({
+      ...{ from: '"Bank \u202Egro.knab@" <a@evil.example>', to: inbox.address },
+      ...{ subject: 'Invoice \u202Efdp.exe', text: 'Hello' },
+      attachments: [{ filename: 'photo\u202Egpj.exe', content: 'x' }],
+    });
+    const { page, sees } = await site.show(`${await site.newest(inbox.id)}?view=parts`);
     await sees(heading('Invoice [U+202E]fdp.exe'), role('link', 'Download photo[U+202E]gpj.exe'));
     expect(await page.locator('main').textContent()).not.toMatch(/\u202e/);
     expect(await page.title()).not.toMatch(/\u202e/);

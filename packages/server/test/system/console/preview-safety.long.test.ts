@@ -177,8 +177,7 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
       '<!DOCTYPE html><style>:root { color-scheme: light dark } p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>';
     const attachments = [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(PNG, 'base64') }];
     await site.app.send({ from: 'a@shop.example', to: inbox.address, subject: 'files', html, attachments });
-    const { body } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages?limit=1`);
-    const path = `/inboxes/${inbox.id}/messages/${body.messages[0].id}?width=375&dark=1`;
+    const path = `${await site.newest(inbox.id)}?width=375&dark=1`;
     // Without an emulated color scheme, which would hide that of the frame.
     const { page } = await site.show(path, (shown) => shown.frameLocator('iframe').getByText('Hello'), {
       look: { ...LOOKS[0], colorScheme: null },

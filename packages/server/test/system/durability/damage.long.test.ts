@@ -3,7 +3,7 @@ import { closeSync, cpSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { damagePage, inDatabase, unreadable } from '../../support/damage.ts';
+import { damagePage, unreadable } from '../../support/damage.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { sendTo } from '../../support/mail/smtp-mail.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
@@ -22,10 +22,10 @@ let dataDir: string;
 let output: string;
 
 /** @returns the code of the reply */
-const send = async ({ smtpPort }: ServerProcess, to: string, subject: string): Promise<number> =>
-  Number(
-    (await sendTo(smtpPort, to, `Subject: ${subject}\n\n${`text of ${subject}. `.repeat(100)}`)).slice(0, 3),
-  );
+async function send({ smtpPort }: ServerProcess, to: string, subject: string): Promise<number> {
+  const mail = `Subject: ${subject}\n\n${`text of ${subject}. `.repeat(100)}`;
+  return Number((await sendTo(smtpPort, to, mail)).slice(0, 3));
+}
 
 async function start(env: Record<string, string> = {}): Promise<ServerProcess> {
   const server = await site().startNode({ env });
@@ -36,24 +36,17 @@ async function start(env: Record<string, string> = {}): Promise<ServerProcess> {
 
 /** @returns the log lines of a level */
 const reported = (level = 'error'): { msg: string; path?: string }[] => {
-  const lines = output
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  return lines.filter((line) => line.level === level);
+  const lines = output.trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line)).filter((line) => line.level === level);
 };
 
-const file = (folder = dataDir) => join(folder, 'mayfly.db');
-const rowsOf = (path: string, query: string) => inDatabase(path, (database) => database.prepare(query).all());
+const file = () => join(dataDir, 'mayfly.db');
 
 /** Ids of the messages whose rows SQLite cannot read. */
-function lostMessages(): string[] {
-  const messages = rowsOf(file(), 'select id, source_seq as source from messages');
-  const lost = unreadable(
-    file(),
-    'select * from sources where seq = ?',
-    messages.map(({ source }) => Number(source)),
-  );
+async function lostMessages(): Promise<string[]> {
+  const messages = await site().select('select id, source_seq as source from messages');
+  const sources = messages.map(({ source }) => Number(source));
+  const lost = unreadable(file(), 'select * from sources where seq = ?', sources);
   return messages.filter(({ source }) => lost.includes(Number(source))).map(({ id }) => String(id));
 }
 
@@ -89,7 +82,7 @@ beforeEach(() => {
 async function readAll(): Promise<Map<string, string>> {
   const query = 'select m.id, i.id as inbox from messages m join inboxes i on i.seq = m.inbox_seq';
   const outcomes = new Map<string, string>();
-  for (const { id, inbox } of rowsOf(file(whole().dataDir()), query))
+  for (const { id, inbox } of await whole().select(query))
     outcomes.set(String(id), await outcome('GET', `/v1/inboxes/${inbox}/messages/${id}`));
   return outcomes;
 }
@@ -97,7 +90,7 @@ async function readAll(): Promise<Map<string, string>> {
 describe('a damaged page of the database', () => {
   it('costs the answers that need it, readiness and one line of the log, and nothing else', async () => {
     damagePage(file(), 'sources');
-    const lost = lostMessages();
+    const lost = await lostMessages();
     expect(lost.length).toBeGreaterThan(0);
     const running = await start();
     expect(await outcome('GET', '/readyz')).toBe('200');
@@ -126,7 +119,7 @@ describe('a damaged page of the database', () => {
   it('is named by mayfly check with the messages that it costs, also while the server runs', async () => {
     expect(runCheck()).toEqual({ code: 0, text: `The database in ${dataDir} is sound.\n` });
     damagePage(file(), 'sources');
-    const lost = lostMessages();
+    const lost = await lostMessages();
     await start();
     const { code, text } = runCheck();
     expect(code).toBe(1);

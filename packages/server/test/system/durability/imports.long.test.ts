@@ -10,14 +10,15 @@ import { allMessages } from '../nodes/truth.ts';
 
 /** Number of imports that are cut in each way on each engine. */
 const CUTS = inForm(2, 20);
+const LIMIT = { timeout: timeLimit(900_000) };
 const SMALL_MAILS = 40;
 const LARGE_BYTES = 4_000_000;
 /** Longer than the lock timeout of the server, milliseconds. */
 const LOCKED_MS = 4_000;
 
-const mailOf = (n: number): string =>
-  `Subject: mail ${n}\r\n\r\n${'text. '.repeat(n === 20 ? LARGE_BYTES / 6 : 300)}\r\n`;
-const MAILS = Array.from({ length: SMALL_MAILS + 1 }, (_, n) => mailOf(n));
+const MAILS = Array.from({ length: SMALL_MAILS + 1 }, (_, n) => {
+  return `Subject: mail ${n}\r\n\r\n${'text. '.repeat(n === 20 ? LARGE_BYTES / 6 : 300)}\r\n`;
+});
 
 /** @param afterMs returns the time of each mail in the recording */
 function archiveOf(label: string, mails: readonly string[], afterMs: (n: number) => number): Promise<Buffer> {
@@ -75,7 +76,7 @@ async function loseDatabase(site: Site): Promise<void> {
   await goOn();
 }
 
-describe.each(ENGINES)(`an import that is cut (seed ${random.seed}), on $engine`, ({ engine }) => {
+describe.each(ENGINES)(`an import that is cut (seed ${random.seed}), on $engine`, LIMIT, ({ engine }) => {
   const site = useSite(0, { engine, ...(engine === 'PostgreSQL' && { own: {} }) });
   /** Duration of a complete import, milliseconds. */
   let wholeMs: number;
@@ -99,33 +100,29 @@ describe.each(ENGINES)(`an import that is cut (seed ${random.seed}), on $engine`
     ['the end of its connection', async (_running, client) => client.abort()],
   ];
 
-  it.for(waysToCut)(
-    'by %s is there whole or not at all, and what it leaves behind is freed',
-    { timeout: timeLimit(900_000) },
-    async ([way, cut]) => {
-      await restart();
-      const labels = Array.from({ length: CUTS }, (_, n) => `${way.replaceAll(' ', '-')}.${n}`);
-      for (const label of labels) {
-        const archive = await archiveOf(label, MAILS, () => 0);
-        const client = new AbortController();
-        const imported = importInto(server, archive, '', client.signal);
-        await sleep(random.between(0, Math.ceil(wholeMs)));
-        await cut(server, client);
-        const status = await imported;
-        await expect.poll(async () => (await server.api('GET', '/readyz')).status).toBe(200);
-        // Without a response the import may exist or not.
-        expect((await isThere(label)) ? [201, 0, 503] : [0, 503]).toContain(status);
-      }
-      await server.end('SIGTERM');
-      await restart();
-      for (const label of labels) await isThere(label);
-      // On PostgreSQL, sources of a stage are kept for an hour, because another server may use them.
-      const parked = `select * from parked_sources ${engine === 'SQLite' ? '' : 'where stage is null'}`;
-      await expect.poll(() => site().select(parked)).toEqual([]);
-      await server.end('SIGTERM');
-      expect(await brokenInvariants(site().select, Date.now(), false)).toEqual([]);
-    },
-  );
+  it.for(waysToCut)('by %s is there whole or not at all, and what it leaves is freed', async ([way, cut]) => {
+    await restart();
+    const labels = Array.from({ length: CUTS }, (_, n) => `${way.replaceAll(' ', '-')}.${n}`);
+    for (const label of labels) {
+      const archive = await archiveOf(label, MAILS, () => 0);
+      const client = new AbortController();
+      const imported = importInto(server, archive, '', client.signal);
+      await sleep(random.between(0, Math.ceil(wholeMs)));
+      await cut(server, client);
+      const status = await imported;
+      await expect.poll(async () => (await server.api('GET', '/readyz')).status).toBe(200);
+      // Without a response the import may exist or not.
+      expect((await isThere(label)) ? [201, 0, 503] : [0, 503]).toContain(status);
+    }
+    await server.end('SIGTERM');
+    await restart();
+    for (const label of labels) await isThere(label);
+    // On PostgreSQL, sources of a stage are kept for an hour, because another server may use them.
+    const parked = `select * from parked_sources ${engine === 'SQLite' ? '' : 'where stage is null'}`;
+    await expect.poll(() => site().select(parked)).toEqual([]);
+    await server.end('SIGTERM');
+    expect(await brokenInvariants(site().select, Date.now(), false)).toEqual([]);
+  });
 
   it('that is a replay is marked when it was cut, and only then', async () => {
     await restart();

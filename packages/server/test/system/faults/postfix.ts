@@ -16,18 +16,8 @@ else if (process.getuid?.() !== 0) process.stderr.write('Skipped: Postfix can be
 /** Whether a Postfix of its own can be started here. */
 export const HAS_POSTFIX = program !== undefined && process.getuid?.() === 0;
 
-export interface Postfix {
-  /** Takes mail by SMTP from this machine, and queues it for the relay. */
-  port: number;
-  /** Tries to deliver all that is queued, also what it would not try for minutes. */
-  flush(): Promise<unknown>;
-  /** What it did, for the message of a test that fails. */
-  log(): Promise<string>;
-  stop(): Promise<void>;
-}
-
-/** Starts one with a queue of its own that relays to a port of this machine. */
-export async function startPostfix(relayPort: number): Promise<Postfix> {
+/** Starts one with a queue of its own, which takes mail by SMTP and relays it to a port of this machine. */
+export async function startPostfix(relayPort: number) {
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-postfix-'));
   const port = await freePort();
   for (const name of ['etc', 'queue', 'data']) await mkdir(join(folder, name));
@@ -46,6 +36,7 @@ export async function startPostfix(relayPort: number): Promise<Postfix> {
   await untilListening(port);
   return {
     port,
+    /** Tries to deliver all that is queued, also what it would not try for minutes. */
     flush: () => postfix('flush'),
     log: () => readFile(join(folder, 'log'), 'utf8'),
     async stop() {

@@ -24,16 +24,8 @@ const HTML = '<p>Grüße! Ihr Code ist <b>482910</b>.</p>';
 const ELSEWHERE = 'customer@elsewhere.example';
 const invoice = randomBytes(20_000);
 
-interface Case {
-  sender: Sender;
-  title: string;
-  /** Undefined where the library is not installed. */
-  command?: Promise<string[]>;
-  /** Why it accepts any certificate; empty if it does not. */
-  exempt: string;
-}
-
-async function caseOf(sender: Sender): Promise<Case> {
+/** `command` is absent where the library is not installed; `exempt` says why a program accepts any certificate. */
+async function caseOf(sender: Sender) {
   const { name, debianPackages, acceptsAnyCertificate: exemption } = sender;
   const program = await findProgramWith(sender.programs, sender.probe);
   if (!program) {
@@ -117,7 +109,13 @@ async function expectWhole(server: ServerProcess, sender: Sender, message: Body)
 }
 
 /** Runs the program of a case. @param way names its folder */
-async function send({ sender, command }: Case, server: ServerProcess, way: string, to: string, env = {}) {
+async function send(
+  { sender, command }: (typeof cases)[number],
+  server: ServerProcess,
+  way: string,
+  to: string,
+  env = {},
+) {
   const work = join(folder, `${sender.name.replaceAll(/\W/g, '-')}-${way}`);
   const settings = { SMTP_HOST: 'localhost', SMTP_PORT: String(server.smtpPort), MAIL_TO: to };
   return runIn(work, (await command) ?? [], { ...settings, ...env });

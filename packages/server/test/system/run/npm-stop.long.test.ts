@@ -111,97 +111,95 @@ const STOPPING = /Mayfly is stopping/g;
 const END_OF_MESSAGE = { send: 'body\r\n.', expect: ['250 2.0.0', '421 4.3.2'] };
 
 // Concurrent, because the tests mostly wait for processes.
-describe
-  .skipIf(!HAS_NPM)
-  .concurrent('a server that npm started (skipped where there is no npm, or no /proc)', () => {
-    describe.each(inForm(['npm start'], ['npm start', 'npx mayfly serve']))('by `%s`', (line) => {
-      const command = line.split(' ');
-      // Ctrl+C sends SIGINT to npm, its shell and the server at once.
-      it.for(line === 'npm start' ? ['SIGTERM', 'SIGINT', 'Ctrl+C'] : ['SIGTERM', 'Ctrl+C'])(
-        'ends once and gracefully at %s, and frees its ports; npm alone waits for it and ends with 0',
-        async (how, test) => {
-          const { expect } = test;
-          const server = await start(test, command);
-          const client = await halfSent(server);
-          if (how === 'Ctrl+C') process.kill(-server.group, 'SIGINT');
-          else server.child.kill(how as NodeJS.Signals);
-          await expect.poll(server.output).toMatch(STOPPING);
-          if (how !== 'Ctrl+C') expect(server.child.exitCode).toBeNull();
-          // A message in flight is still accepted.
-          await client.play([END_OF_MESSAGE]);
-          await expectGone(test, server);
-          if (how !== 'Ctrl+C') expect(await server.ended).toBe(0);
-          await expect.poll(server.output).toMatch(STOPPED);
-          expect(server.output().match(STOPPING)).toHaveLength(1);
-        },
-      );
-    });
-
-    it('ends gracefully when `npm start` is killed with SIGKILL, which npm cannot pass on', async (test) => {
-      const server = await start(test, ['npm', 'start']);
-      server.child.kill('SIGKILL');
-      await expectGone(test, server);
-      test.expect(server.output()).toMatch(STOPPED);
-    });
-
-    it('ends at once at a second signal', async (test) => {
-      const { expect } = test;
-      const server = await start(test, ['npm', 'start']);
-      await halfSent(server);
-      const pid = serverPid(server);
-      process.kill(pid, 'SIGTERM');
-      await expect.poll(server.output).toMatch(STOPPING);
-      // Repeated, because signals within a second count as copies of the first one.
-      const signalAgain = () => {
-        if (server.processes().some((one) => one.pid === pid)) process.kill(pid, 'SIGTERM');
-        return server.processes().length;
-      };
-      await expect.poll(signalAgain, { interval: 200 }).toBe(0);
-      await expect.poll(server.output).toMatch(/ends at once/);
-      expect(await server.ended).toBe(143);
-    });
-
-    it('goes on after Ctrl+Z and `fg`, which also wake the shell of npm', async (test) => {
-      const { expect } = test;
-      const server = await start(test, ['npx', 'mayfly', 'serve']);
-      process.kill(-server.group, 'SIGSTOP');
-      const states = () => server.processes().map(({ state }) => state);
-      // T is stopped (proc(5)).
-      await expect.poll(() => new Set(states())).toEqual(new Set('T'));
-      process.kill(-server.group, 'SIGCONT');
-      await emptyWait(server);
-      expect(server.output()).not.toMatch(STOPPING);
-      server.child.kill('SIGTERM');
-      await expectGone(test, server);
-      await expect.poll(server.output).toMatch(STOPPED);
-    });
-
-    it.for(inForm(['nohup npm start'], ['nohup npm start', 'nohup npx mayfly serve']))(
-      'goes on as `%s` when the terminal is closed: SIGHUP to all of them, and output that is no terminal',
-      async (line, test) => {
-        const server = await start(test, line.split(' '));
-        process.kill(-server.group, 'SIGHUP');
-        await server.ended;
-        // Longer than the server takes to notice that its parent has ended.
-        await emptyWait(server);
-        test.expect((await fetch(`http://127.0.0.1:${server.httpPort}/healthz`)).status).toBe(200);
-        process.kill(serverPid(server), 'SIGTERM');
-        await expectGone(test, server);
-      },
-    );
-
-    it.for(['npm start', 'PATH=node_modules/.bin:$PATH mayfly serve'])(
-      'ends gracefully as `%s` when its terminal is closed',
-      async (line, test) => {
+describe.skipIf(!HAS_NPM).concurrent('a server that npm started (skipped without npm or /proc)', () => {
+  describe.each(inForm(['npm start'], ['npm start', 'npx mayfly serve']))('by `%s`', (line) => {
+    const command = line.split(' ');
+    // Ctrl+C sends SIGINT to npm, its shell and the server at once.
+    it.for(line === 'npm start' ? ['SIGTERM', 'SIGINT', 'Ctrl+C'] : ['SIGTERM', 'Ctrl+C'])(
+      'ends once and gracefully at %s, and frees its ports; npm alone waits for it and ends with 0',
+      async (how, test) => {
         const { expect } = test;
-        // script(1) runs the command in a new terminal, which closes with script.
-        const server = await start(test, ['script', '-qfec', line, '/dev/null']);
-        const log = join(server.dataDir, 'mayfly.db-wal');
-        expect(existsSync(log)).toBe(true);
-        server.child.kill('SIGKILL');
-        // The write-ahead log is deleted only by a graceful stop.
-        await expect.poll(() => existsSync(log)).toBe(false);
+        const server = await start(test, command);
+        const client = await halfSent(server);
+        if (how === 'Ctrl+C') process.kill(-server.group, 'SIGINT');
+        else server.child.kill(how as NodeJS.Signals);
+        await expect.poll(server.output).toMatch(STOPPING);
+        if (how !== 'Ctrl+C') expect(server.child.exitCode).toBeNull();
+        // A message in flight is still accepted.
+        await client.play([END_OF_MESSAGE]);
         await expectGone(test, server);
+        if (how !== 'Ctrl+C') expect(await server.ended).toBe(0);
+        await expect.poll(server.output).toMatch(STOPPED);
+        expect(server.output().match(STOPPING)).toHaveLength(1);
       },
     );
   });
+
+  it('ends gracefully when `npm start` is killed with SIGKILL, which npm cannot pass on', async (test) => {
+    const server = await start(test, ['npm', 'start']);
+    server.child.kill('SIGKILL');
+    await expectGone(test, server);
+    test.expect(server.output()).toMatch(STOPPED);
+  });
+
+  it('ends at once at a second signal', async (test) => {
+    const { expect } = test;
+    const server = await start(test, ['npm', 'start']);
+    await halfSent(server);
+    const pid = serverPid(server);
+    process.kill(pid, 'SIGTERM');
+    await expect.poll(server.output).toMatch(STOPPING);
+    // Repeated, because signals within a second count as copies of the first one.
+    const signalAgain = () => {
+      if (server.processes().some((one) => one.pid === pid)) process.kill(pid, 'SIGTERM');
+      return server.processes().length;
+    };
+    await expect.poll(signalAgain, { interval: 200 }).toBe(0);
+    await expect.poll(server.output).toMatch(/ends at once/);
+    expect(await server.ended).toBe(143);
+  });
+
+  it('goes on after Ctrl+Z and `fg`, which also wake the shell of npm', async (test) => {
+    const { expect } = test;
+    const server = await start(test, ['npx', 'mayfly', 'serve']);
+    process.kill(-server.group, 'SIGSTOP');
+    const states = () => server.processes().map(({ state }) => state);
+    // T is stopped (proc(5)).
+    await expect.poll(() => new Set(states())).toEqual(new Set('T'));
+    process.kill(-server.group, 'SIGCONT');
+    await emptyWait(server);
+    expect(server.output()).not.toMatch(STOPPING);
+    server.child.kill('SIGTERM');
+    await expectGone(test, server);
+    await expect.poll(server.output).toMatch(STOPPED);
+  });
+
+  it.for(inForm(['nohup npm start'], ['nohup npm start', 'nohup npx mayfly serve']))(
+    'goes on as `%s` when the terminal is closed: SIGHUP to all of them, and output that is no terminal',
+    async (line, test) => {
+      const server = await start(test, line.split(' '));
+      process.kill(-server.group, 'SIGHUP');
+      await server.ended;
+      // Longer than the server takes to notice that its parent has ended.
+      await emptyWait(server);
+      test.expect((await fetch(`http://127.0.0.1:${server.httpPort}/healthz`)).status).toBe(200);
+      process.kill(serverPid(server), 'SIGTERM');
+      await expectGone(test, server);
+    },
+  );
+
+  it.for(['npm start', 'PATH=node_modules/.bin:$PATH mayfly serve'])(
+    'ends gracefully as `%s` when its terminal is closed',
+    async (line, test) => {
+      const { expect } = test;
+      // script(1) runs the command in a new terminal, which closes with script.
+      const server = await start(test, ['script', '-qfec', line, '/dev/null']);
+      const log = join(server.dataDir, 'mayfly.db-wal');
+      expect(existsSync(log)).toBe(true);
+      server.child.kill('SIGKILL');
+      // The write-ahead log is deleted only by a graceful stop.
+      await expect.poll(() => existsSync(log)).toBe(false);
+      await expectGone(test, server);
+    },
+  );
+});
