@@ -149,10 +149,8 @@ describeConsole('after a failed test', { clock }, (site) => {
       expect(await paste(page, text), text).toBe(true);
     }
     expect(page.url()).toContain('subject=kept');
-    const match = {
-      ...{ rcptTo: 'ada+1@', hasAttachments: true, code: false },
-      link: { kind: 'reset', text: 'Reset' },
-    };
+    const link = { kind: 'reset', text: 'Reset' };
+    const match = { rcptTo: 'ada+1@', hasAttachments: true, code: false, link };
     expect(await paste(page, JSON.stringify({ match, count: 2 }))).toBe(false);
     await sees(role('button', 'rcptTo: ada+1@'), role('button', 'link.kind: reset'));
     await expect.poll(() => bodies.at(-1)).toMatchObject({ match, count: 2 });

@@ -62,9 +62,8 @@ describe.skipIf(!isRoot)('the image of deploy/Dockerfile (skipped: needs root)',
 
   function isHealthy(): boolean {
     const [, script = ''] = /^HEALTHCHECK .* "-e", "(.+)"\]$/m.exec(running) ?? [];
-    return (
-      spawnSync('node', ['-e', script.replace('8025', env.MAYFLY_HTTP_PORT ?? '')], { env }).status === 0
-    );
+    const args = ['-e', script.replace('8025', env.MAYFLY_HTTP_PORT ?? '')];
+    return spawnSync('node', args, { env }).status === 0;
   }
 
   it('has one folder of 12 MB beside Node.js, without its cache, and no libraries', () => {

@@ -116,10 +116,8 @@ describe('README and docs', () => {
       const app = await startApp({ ...ENV, MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8', MAYFLY_SIGNUP_PLAN: 'free' });
       onTestFinished(app.stop);
       const onPage = codeBlocksOf(page);
-      const outputs = await runBlocks(
-        onPage.filter(({ marker }) => marker.kind === 'run'),
-        app,
-      );
+      const runs = onPage.filter(({ marker }) => marker.kind === 'run');
+      const outputs = await runBlocks(runs, app);
       let output = '';
       for (const block of onPage) {
         if (block.marker.kind === 'run') output = outputs.shift() ?? '';

@@ -35,13 +35,9 @@ export function codeBlocksOf(page: string) {
   return [...source.matchAll(FENCE)].map((match) => {
     const before = source.slice(0, match.index);
     const [, indent = '', language = '', text = ''] = match;
-    return {
-      page,
-      line: before.split('\n').length,
-      language,
-      text: text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
-      marker: markerBefore(before),
-    };
+    const line = before.split('\n').length;
+    const code = text.replaceAll(new RegExp(`^${indent}`, 'gm'), '');
+    return { page, line, language, text: code, marker: markerBefore(before) };
   });
 }
 

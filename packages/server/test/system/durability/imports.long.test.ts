@@ -29,10 +29,8 @@ function archiveOf(label: string, mails: readonly string[], afterMs: (n: number)
     envelope: { mailFrom: 'a@x.example', rcptTo: [], helo: 'x', remoteAddress: '192.0.2.1', tls: false },
   }));
   const index = { ...RECORDING, inbox: { ...RECORDING.inbox, labels: { cut: label } }, messages };
-  return zipOf({
-    'inbox.json': JSON.stringify(index),
-    ...Object.fromEntries(mails.map((mail, n) => [`${n}.eml`, mail])),
-  });
+  const files = Object.fromEntries(mails.map((mail, n) => [`${n}.eml`, mail]));
+  return zipOf({ 'inbox.json': JSON.stringify(index), ...files });
 }
 
 let server: ServerProcess;
@@ -40,15 +38,10 @@ const random = chance();
 afterEach(() => server.end('SIGKILL'));
 
 /** @returns the status; 0 if the connection ended before the response */
-async function importInto(
-  { api }: ServerProcess,
-  archive: Buffer,
-  query = '',
-  signal?: AbortSignal,
-): Promise<number> {
+async function importOf(archive: Buffer, query = '', signal?: AbortSignal): Promise<number> {
   const headers = { 'content-type': 'application/zip' };
   const request = { body: archive, headers, ...(signal && { signal }) };
-  const answer = await api('POST', `/v1/inboxes/import${query}`, request).catch(() => undefined);
+  const answer = await server.api('POST', `/v1/inboxes/import${query}`, request).catch(() => undefined);
   return answer?.status ?? 0;
 }
 
@@ -87,7 +80,7 @@ describe.each(ENGINES)(`an import that is cut (seed ${random.seed}), on $engine`
     await restart();
     const archive = await archiveOf('whole', MAILS, () => 0);
     const begun = performance.now();
-    expect(await importInto(server, archive)).toBe(201);
+    expect(await importOf(archive)).toBe(201);
     wholeMs = performance.now() - begun;
     expect(await isThere('whole')).toBe(true);
     await server.end('SIGTERM');
@@ -106,7 +99,7 @@ describe.each(ENGINES)(`an import that is cut (seed ${random.seed}), on $engine`
     for (const label of labels) {
       const archive = await archiveOf(label, MAILS, () => 0);
       const client = new AbortController();
-      const imported = importInto(server, archive, '', client.signal);
+      const imported = importOf(archive, '', client.signal);
       await sleep(random.between(0, Math.ceil(wholeMs)));
       await cut(server, client);
       const status = await imported;
@@ -130,14 +123,14 @@ describe.each(ENGINES)(`an import that is cut (seed ${random.seed}), on $engine`
     const cuts = engine === 'SQLite' ? (['SIGTERM', 'SIGKILL'] as const) : (['SIGTERM'] as const);
     for (const signal of cuts) {
       const archive = await archiveOf(signal, MAILS.slice(0, 2), (n) => n * HOUR);
-      expect(await importInto(server, archive, '?speed=1&ttlMinutes=100')).toBe(201);
+      expect(await importOf(archive, '?speed=1&ttlMinutes=100')).toBe(201);
       await expect.poll(() => inboxesOf(signal)).toMatchObject([{ messageCount: 1, replay: 'running' }]);
       await server.end(signal);
       await restart();
       expect(await inboxesOf(signal)).toMatchObject([{ messageCount: 1, replay: 'cut' }]);
     }
     const archive = await archiveOf('complete', MAILS.slice(0, 2), (n) => n * 100_000);
-    expect(await importInto(server, archive, '?speed=1000')).toBe(201);
+    expect(await importOf(archive, '?speed=1000')).toBe(201);
     await expect.poll(() => inboxesOf('complete')).toMatchObject([{ messageCount: 2, replay: 'none' }]);
   });
 });

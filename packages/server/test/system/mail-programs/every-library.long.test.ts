@@ -45,6 +45,7 @@ async function caseOf(sender: Sender) {
 const openssl = findProgram('openssl');
 const folder = mkdtempSync(join(tmpdir(), 'mayfly-every-library-'));
 const cases = await Promise.all(SENDERS.map(caseOf));
+type Case = (typeof cases)[number];
 
 let plain: ServerProcess;
 let encrypted: ServerProcess;
@@ -109,13 +110,7 @@ async function expectWhole(server: ServerProcess, sender: Sender, message: Body)
 }
 
 /** Runs the program of a case. @param way names its folder */
-async function send(
-  { sender, command }: (typeof cases)[number],
-  server: ServerProcess,
-  way: string,
-  to: string,
-  env = {},
-) {
+async function send({ sender, command }: Case, server: ServerProcess, way: string, to: string, env = {}) {
   const work = join(folder, `${sender.name.replaceAll(/\W/g, '-')}-${way}`);
   const settings = { SMTP_HOST: 'localhost', SMTP_PORT: String(server.smtpPort), MAIL_TO: to };
   return runIn(work, (await command) ?? [], { ...settings, ...env });

@@ -98,9 +98,7 @@ export class MailQueue {
   }
 
   /** Resolves when `count` more mails are acknowledged. */
-  untilMore(count: number): Promise<void> {
-    return this.untilAcknowledged(this.acknowledged.size + count);
-  }
+  readonly untilMore = (count: number) => this.untilAcknowledged(this.acknowledged.size + count);
 
   async #work(): Promise<void> {
     let client: SmtpClient | undefined;
@@ -109,7 +107,8 @@ export class MailQueue {
       for (;;) {
         client = client && !client.isClosed ? client : await this.#open();
         const outcome = client && (await attempt(client, mail));
-        if (client) this.#note(client.socket.localPort ?? 0, mail.id);
+        const port = client?.socket.localPort ?? 0;
+        this.connections.set(port, [...(this.connections.get(port) ?? []), mail.id]);
         if (outcome === undefined) this.#count('no connection');
         else if (outcome === NO_REPLY) {
           unknown += 1;
@@ -129,13 +128,7 @@ export class MailQueue {
     client?.close();
   }
 
-  #note(port: number, id: string): void {
-    this.connections.set(port, [...(this.connections.get(port) ?? []), id]);
-  }
-
-  #count(code: string): void {
-    this.replies.set(code, (this.replies.get(code) ?? 0) + 1);
-  }
+  readonly #count = (code: string) => this.replies.set(code, (this.replies.get(code) ?? 0) + 1);
 
   /** @returns a connection to the next node */
   #open(): Promise<SmtpClient | undefined> {

@@ -51,18 +51,14 @@ export class Site {
   /** The database URL for nodes that are started; empty for SQLite. */
   url = '';
   readonly #folder = mkdtempSync(join(tmpdir(), 'mayfly-nodes-'));
-  readonly #options: SiteOptions;
+  #env: Record<string, string> = {};
   /** The PostgreSQL server of a site with the option `own`. */
   postgres!: PostgresCluster;
   readonly #proxies: TcpProxy[] = [];
 
-  constructor(options: SiteOptions) {
-    this.#options = options;
-  }
-
   /** Creates the database. */
-  async open(): Promise<void> {
-    const { engine = 'PostgreSQL', own } = this.#options;
+  async open({ engine = 'PostgreSQL', own, env = {} }: SiteOptions): Promise<void> {
+    this.#env = env;
     if (own) {
       this.postgres = await startPostgres(own);
       this.url = this.postgres.url();
@@ -84,37 +80,26 @@ export class Site {
   }
 
   /** The data folder of the node at a place. */
-  dataDir(place = 0): string {
-    return join(this.#folder, String(place));
-  }
+  readonly dataDir = (place = 0): string => join(this.#folder, String(place));
 
   /** @returns the node at a place, modulo the number of nodes */
-  node(place: number): ServerProcess {
-    const found = this.nodes[place % this.nodes.length];
-    if (!found) throw new Error('There is no node.');
-    return found;
-  }
+  readonly node = (place: number) => this.nodes[place % this.nodes.length] as ServerProcess;
 
   /** Starts a node at the next place, or at the place of one that has ended. */
-  async startNode(
-    { env = {}, ...rest }: Partial<ServerOptions> = {},
-    place = this.nodes.length,
-  ): Promise<ServerProcess> {
-    const own = { ...(this.url && { MAYFLY_DATABASE_URL: this.url }), ...this.#options.env };
-    const node = await startServer({ dataDir: this.dataDir(place), env: { ...own, ...env }, ...rest });
+  async startNode(options: Partial<ServerOptions> = {}, place = this.nodes.length): Promise<ServerProcess> {
+    const own = { ...(this.url && { MAYFLY_DATABASE_URL: this.url }), ...this.#env };
+    const env = { ...own, ...options.env };
+    const node = await startServer({ dataDir: this.dataDir(place), ...options, env });
     this.nodes[place] = node;
     return node;
   }
 
   /** The SQLite database of the first node. */
-  get #file(): string {
-    return join(this.dataDir(), 'mayfly.db');
-  }
+  readonly #file = () => join(this.dataDir(), 'mayfly.db');
 
   /** Creates inboxes on the first node. */
-  createInboxes(count: number): Promise<Inbox[]> {
-    return Promise.all(Array.from({ length: count }, () => this.node(0).createInbox()));
-  }
+  readonly createInboxes = (count: number): Promise<Inbox[]> =>
+    Promise.all(Array.from({ length: count }, () => this.node(0).createInbox()));
 
   /** Stops PostgreSQL, or locks SQLite. @returns a function that lets the database work again */
   async loseDatabase(signal: 'SIGINT' | 'SIGQUIT' = 'SIGQUIT'): Promise<() => Promise<void>> {
@@ -122,14 +107,14 @@ export class Site {
       await this.postgres.stop(signal);
       return () => this.postgres.start();
     }
-    const other = new DatabaseSync(this.#file, { timeout: 10_000 });
+    const other = new DatabaseSync(this.#file(), { timeout: 10_000 });
     other.exec('begin immediate');
     return async () => other.close();
   }
 
   /** @returns the rows of a query to the database */
   readonly select = async (sql: string): Promise<Record<string, unknown>[]> => {
-    if (this.url === '') return inDatabase(this.#file, (database) => database.prepare(sql).all());
+    if (this.url === '') return inDatabase(this.#file(), (database) => database.prepare(sql).all());
     const rows = await this.query(`select coalesce(json_agg(r), '[]') from (${sql}) r`);
     return rows as Record<string, unknown>[];
   };
@@ -158,8 +143,8 @@ function inSites(before: typeof beforeAll | typeof beforeEach) {
   return (count: number, options: SiteOptions = {}): (() => Site) => {
     let site: Site;
     before(async () => {
-      site = new Site(options);
-      await site.open();
+      site = new Site();
+      await site.open(options);
       // Sequential, because the first one creates the tables.
       for (let n = 0; n < count; n++) await site.startNode();
       return () => site.close();

@@ -21,11 +21,7 @@ const COMMAND_MS = 100_000;
 const folder = useFolder();
 
 const environment = (more: Record<string, string> = {}) => ({
-  PATH: process.env.PATH,
-  MAYFLY_HTTP_PORT: '0',
-  MAYFLY_SMTP_PORT: '0',
-  MAYFLY_DATA_DIR: folder(),
-  ...more,
+  ...{ PATH: process.env.PATH, MAYFLY_DATA_DIR: folder(), ...more },
 });
 
 /** Starts `mayfly dev` without MAYFLY_API_KEY. */

@@ -14,13 +14,10 @@ const dataDir = useFolderOfTest();
 const keyFile = () => join(dataDir(), 'first-api-key');
 
 /** Runs `use` with a server. @returns its whole standard output */
-async function outputOf(
-  env: Record<string, string>,
-  use: (server: ServerProcess) => Promise<void> = async () => undefined,
-): Promise<string> {
+async function outputOf(env: Record<string, string>, use?: (server: ServerProcess) => Promise<void>) {
   const server = await startServer({ dataDir: dataDir(), env });
   const rest = text(server.process.stdout as Readable);
-  await use(server);
+  await use?.(server);
   expect((await server.end('SIGTERM')).code).toBe(0);
   return server.greeting + (await rest);
 }
@@ -105,10 +102,8 @@ describe('the standard output of mayfly serve', () => {
     const { process } = await startServer({ dataDir: dataDir(), nodeArgs: ['--import', defect] });
     const exited = once(process, 'exit');
     process.kill('SIGUSR2');
-    const [stdout, stderr] = await Promise.all([
-      text(process.stdout as Readable),
-      text(process.stderr as Readable),
-    ]);
+    const outputs = [process.stdout, process.stderr].map((stream) => text(stream as Readable));
+    const [stdout = '', stderr] = await Promise.all(outputs);
     expect(await exited).toEqual([1, null]);
     expect(parsed(stdout)).toEqual([
       expect.objectContaining({ level: 'fatal', err: expect.objectContaining({ message: 'a defect' }) }),
