@@ -3,12 +3,8 @@ import { inForm } from '../../support/form.ts';
 import { describeConsole, expectAccessible, first, LOOKS, type Look } from './console.ts';
 
 /** A phone, a tablet, a laptop, and the laptop at 200 % zoom, which halves its CSS pixels. */
-const WIDTHS = [390, 768, 1440, 720].flatMap((width) =>
-  (['light', 'dark'] as const).map((colorScheme) => ({
-    width,
-    height: width === 720 ? 450 : 900,
-    colorScheme,
-  })),
+const WIDTHS = (['light', 'dark'] as const).flatMap((colorScheme) =>
+  [390, 768, 1440, 720].map((width) => ({ width, height: width === 720 ? 450 : 900, colorScheme })),
 );
 const looks: readonly Look[] = LOOKS;
 
@@ -62,10 +58,8 @@ describeConsole('every screen and state of the console', {}, (site) => {
     async (look) => {
       const { page, open, press } = await site.openConsole({ look });
       // The short form checks each state in one of the two looks.
-      const tried = Object.entries(states).filter(
-        (_, index) => inForm(false, true) || index % 2 === looks.indexOf(look),
-      );
-      for (const [state, [path, words]] of tried) {
+      const isTried = (_: unknown, index: number) => inForm(index % 2 === looks.indexOf(look), true);
+      for (const [state, [path, words]] of Object.entries(states).filter(isTried)) {
         await open(path, first(words));
         await expectAccessible(page, state);
       }

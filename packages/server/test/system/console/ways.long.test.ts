@@ -44,9 +44,8 @@ describeConsole('the console of two accounts', { env }, (site) => {
 
   it('never loses the focus: after undoing, deleting the only row, filtering and going elsewhere', async () => {
     const inbox = await site.inboxWithSignUp({ labels: { run: 'focus' } });
-    const { body: webhook } = await site.app.api('POST', '/v1/webhooks', {
-      body: { url: 'http://127.0.0.1:8099/focus', inboxId: inbox.id },
-    });
+    const hook = { url: 'http://127.0.0.1:8099/focus', inboxId: inbox.id };
+    const { body: webhook } = await site.app.api('POST', '/v1/webhooks', { body: hook });
     await site.app.send(signUpMail(inbox.address, '555555'));
     const { open, find, press, sees } = await site.show('/inboxes?label.run=focus', row(inbox.address));
     await press('j Delete', 'No inbox matches', focused('Inboxes'));
@@ -279,7 +278,7 @@ describeConsole('the console of two accounts', { env }, (site) => {
       answers.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
     });
     const ended = page.waitForEvent('requestfailed', (request) => request.url().includes('/v1/events'));
-    const counting = page.waitForRequest((request) => request.url().includes('wait=60'));
+    const counting = page.waitForRequest(/wait=60/);
     await setHidden(page, true);
     await Promise.all([ended, counting]);
     const mails = 100;
@@ -293,7 +292,7 @@ describeConsole('the console of two accounts', { env }, (site) => {
     const bytes = (await Promise.all(answers)).reduce((sum, one) => sum + one, 0);
     expect(bytes / mails).toBeLessThan(300);
 
-    const resumed = page.waitForRequest((request) => request.url().includes('/v1/events'));
+    const resumed = page.waitForRequest(/\/v1\/events/);
     await setHidden(page, false);
     await resumed;
     await sees(row(`hidden ${mails - 1};`));
@@ -313,15 +312,13 @@ describeConsole('the console of two accounts', { env }, (site) => {
     const second = await context.newPage();
     await second.goto(`${site.app.url}/console/inboxes/${inbox.id}`);
     await LIVE(second).waitFor();
-    const taken = second.waitForRequest((request) => request.url().includes('/v1/events'));
+    const taken = second.waitForRequest(/\/v1\/events/);
     await setHidden(first, true);
     await taken;
     await site.inject(inbox.id, 'to both');
     for (const page of [first, second]) await row('to both')(page).waitFor();
     // Both are hidden; the first one, shown again, has the mail that arrived meanwhile.
-    const counting = Promise.race(
-      [first, second].map((page) => page.waitForRequest((request) => request.url().includes('wait=60'))),
-    );
+    const counting = Promise.race([first, second].map((page) => page.waitForRequest(/wait=60/)));
     await setHidden(second, true);
     await counting;
     await site.inject(inbox.id, 'while both were hidden');
@@ -367,9 +364,8 @@ describeConsole('the console of two accounts', { env }, (site) => {
     expect(requests).toBeLessThanOrEqual(1);
 
     // Nothing listens there, so attempts are repeated for hours.
-    const { body: webhook } = await site.app.api('POST', '/v1/webhooks', {
-      body: { url: 'http://127.0.0.1:8099/mail' },
-    });
+    const hook = { url: 'http://127.0.0.1:8099/mail' };
+    const { body: webhook } = await site.app.api('POST', '/v1/webhooks', { body: hook });
     await site.inject(inbox.id, 'not delivered');
     await page.clock.install();
     await open(`/webhooks/${webhook.id}`, () => page.locator('tbody tr').first());

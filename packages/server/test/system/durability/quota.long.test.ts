@@ -74,9 +74,7 @@ describe.each(ENGINES)(`a quota of a month on $engine (seed ${random.seed})`, LI
       expect((await node.api('GET', '/v1/usage')).body).toMatchObject({ used: QUOTA, remaining: 0 });
   }
 
-  test(`is never exceeded in spite of ${KILLS} kills, and each kill loses almost nothing of it`, async ({
-    annotate,
-  }) => {
+  test(`is never exceeded in spite of ${KILLS} kills, and each kill loses almost nothing of it`, async (context) => {
     // For each kill: the current block, the next one, and one for responses that were not sent.
     const mayBeLost = KILLS * 3 * BLOCK;
     for (let kill = 1; kill <= KILLS; kill++) {
@@ -89,7 +87,7 @@ describe.each(ENGINES)(`a quota of a month on $engine (seed ${random.seed})`, LI
     await untilUsedUp();
     expect(answered).toBeLessThanOrEqual(QUOTA);
     expect(QUOTA - answered, 'lost').toBeLessThanOrEqual(mayBeLost + unanswered);
-    await annotate(`${KILLS} kills: ${answered} answered, ${unanswered} unanswered at the kills`);
+    await context.annotate(`${KILLS} kills: ${answered} answered, ${unanswered} unanswered at the kills`);
   });
 
   test('can be used exactly in full across a clean stop under load', async () => {

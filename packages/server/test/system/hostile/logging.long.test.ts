@@ -20,10 +20,8 @@ describe('a log whose output takes nothing more', () => {
   };
   afterEach(() => end('SIGKILL'));
 
-  const options = () => ({
-    dataDir: join(folder(), 'data'),
-    env: { MAYFLY_METRICS: 'on', MAYFLY_LOG_LEVEL: 'info' },
-  });
+  const env = { MAYFLY_METRICS: 'on', MAYFLY_LOG_LEVEL: 'info' };
+  const options = () => ({ dataDir: join(folder(), 'data'), env });
   const urlIn = (text: string): string | undefined => /"url":"(http:[^"]+)"/.exec(text)?.[1];
   const requestMany = async (url: string): Promise<void> => {
     for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {

@@ -53,9 +53,7 @@ describe.skipIf(!POSTGRES)(`a primary and a synchronous standby (seed ${random.s
     return standby;
   }
 
-  test(`lose nothing acknowledged in ${FAILOVERS} failovers under load, and accept mail again soon after each crash`, async ({
-    annotate,
-  }) => {
+  test(`lose nothing acknowledged in ${FAILOVERS} failovers under load, and accept mail again soon after each crash`, async (context) => {
     let standby = await addStandby();
     for (let n = 0; n < NODES; n++) await site().startNodeThrough(proxy);
     const inboxes = await site().createInboxes(3);
@@ -82,7 +80,7 @@ describe.skipIf(!POSTGRES)(`a primary and a synchronous standby (seed ${random.s
     await queue.untilMore(random.between(20, 60));
     await queue.drained();
     const { stored, repeated } = await assertTruth(site().node(0), inboxes, queue);
-    await annotate(
+    await context.annotate(
       `${FAILOVERS} failovers, accepting again after ${times.join(', ')} ms: ${queue.acknowledged.size} acknowledged, ${stored} stored, ${repeated} of them repeated; other replies: ${JSON.stringify([...queue.replies])}`,
     );
   });

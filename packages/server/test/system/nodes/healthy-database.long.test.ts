@@ -161,9 +161,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
     }
   }
 
-  it(`answer no request with 500 or 503 and no sender with 451 in ${MS / 1_000} s of all kinds of calls`, async ({
-    annotate,
-  }) => {
+  it(`answer no request with 500 or 503 and no sender with 451 in ${MS / 1_000} s of all kinds of calls`, async (context) => {
     for (let n = 0; n < KEPT; n++) await create();
     isDelayed = true;
     const until = performance.now() + MS;
@@ -176,7 +174,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.
       ...Array.from({ length: SENDERS }, () => loop(send)),
     ]);
     isDelayed = false;
-    await annotate([...statuses].map(([status, times]) => `${times} × ${status}`).join(', '));
+    await context.annotate([...statuses].map(([status, times]) => `${times} × ${status}`).join(', '));
     expect([...wrong]).toEqual([]);
     // Stops background work, such as deliveries.
     await Promise.all(site().nodes.map((node) => node.end('SIGTERM')));

@@ -78,9 +78,7 @@ describe.each(ENGINES)(`$count nodes on $engine (seed ${random.seed})`, LIMIT, (
 
   const rejection = () => sendTo(site().node(0).smtpPort, inboxes[0]?.address ?? '');
 
-  test(`lose and alter nothing that was acknowledged in ${KILLS} kills; what was rejected arrives by its sender's retry`, async ({
-    annotate,
-  }) => {
+  test(`lose and alter nothing that was acknowledged in ${KILLS} kills; what was rejected arrives by its sender's retry`, async (context) => {
     for (let kill = 0; kill < KILLS; kill++) {
       await someMails();
       await pause(random.between(0, 30));
@@ -95,7 +93,7 @@ describe.each(ENGINES)(`$count nodes on $engine (seed ${random.seed})`, LIMIT, (
       await site().startNode({}, place);
     }
     await someMails();
-    await annotate(`${KILLS} kills: ${await expectTruth()}`);
+    await context.annotate(`${KILLS} kills: ${await expectTruth()}`);
     if (engine !== 'SQLite') return;
     for (const code of queue.replies.keys()) expect([NO_REPLY, 'closed', 'no connection']).toContain(code);
     await site().node(0).end('SIGTERM');
@@ -103,9 +101,7 @@ describe.each(ENGINES)(`$count nodes on $engine (seed ${random.seed})`, LIMIT, (
     await site().startNode({}, 0);
   });
 
-  test(`answer 451 and 503 while the database crashes or is locked ${RESTARTS} times, lose nothing, and accept mail again soon after`, async ({
-    annotate,
-  }) => {
+  test(`answer 451 and 503 while the database crashes or is locked ${RESTARTS} times, lose nothing, and accept mail again soon after`, async (context) => {
     const times: number[] = [];
     for (let restart = 0; restart < RESTARTS; restart++) {
       await someMails();
@@ -132,14 +128,14 @@ describe.each(ENGINES)(`$count nodes on $engine (seed ${random.seed})`, LIMIT, (
     await someMails();
     const figures = await expectTruth();
     if (engine === 'SQLite') expect(figures).toContain(' 0 of them repeated');
-    await annotate(`${RESTARTS} restarts, mail accepted again after ${times.join(', ')} ms: ${figures}`);
+    await context.annotate(
+      `${RESTARTS} restarts, mail accepted again after ${times.join(', ')} ms: ${figures}`,
+    );
   });
 
   if (engine === 'SQLite') return;
 
-  test(`lose and alter nothing while their connections to the database are ended ${TERMINATIONS} times, at any moment`, async ({
-    annotate,
-  }) => {
+  test(`lose and alter nothing while their connections to the database are ended ${TERMINATIONS} times, at any moment`, async (context) => {
     await someMails();
     const admin = new Client(site().url);
     await admin.connect();
@@ -155,7 +151,7 @@ describe.each(ENGINES)(`$count nodes on $engine (seed ${random.seed})`, LIMIT, (
     }
     await admin.end();
     await someMails();
-    await annotate(`${ended} connections ended: ${await expectTruth()}`);
+    await context.annotate(`${ended} connections ended: ${await expectTruth()}`);
   });
 
   test('answer 451 and 503 while others have taken all connections of the database, and go on when they are free', async () => {

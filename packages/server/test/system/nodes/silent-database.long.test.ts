@@ -95,11 +95,9 @@ describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', ()
     for (const connection of proxy.connections()) connection.freeze();
   };
 
-  test('is used again by its timeouts when new connections work, and a node can stop', async ({
-    annotate,
-  }) => {
+  test('is used again by its timeouts when new connections work, and a node can stop', async (context) => {
     freezeAll();
-    await worksAgain(annotate);
+    await worksAgain(context.annotate);
     freezeAll();
     // The exit code is not 0, because the last usage could not be written.
     await node.end('SIGTERM');

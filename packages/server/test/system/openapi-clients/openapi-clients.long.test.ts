@@ -32,11 +32,8 @@ for (const [isInstalled, name] of [
 
 /** The expected output of each program. */
 const expected = {
-  subject: 'Please confirm your address',
-  code: '482913',
-  attachment: [0, 255, 128, 10, 13],
-  deleted: 204,
-  gone: 'not_found',
+  ...{ subject: 'Please confirm your address', code: '482913', attachment: [0, 255, 128, 10, 13] },
+  ...{ deleted: 204, gone: 'not_found' },
 };
 const byLabel = { listed: [true], removed: 1 };
 

@@ -36,15 +36,12 @@ function install(pair: { cert: string; key: string }): void {
 }
 
 /** Sends SIGHUP. @returns the log line with the result */
-async function reload(): Promise<Record<string, unknown>> {
+async function reload(): Promise<Record<string, unknown> | undefined> {
   const from = logged.length;
   server.process.kill('SIGHUP');
-  for (;;) {
-    const line = logged.slice(from).find(({ msg }) => /certificate/.test(String(msg)));
-    if (line) return line;
-    await new Promise((resolve) => server.process.stdout?.once('data', resolve));
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  const result = () => logged.slice(from).find(({ msg }) => /certificate/.test(String(msg)));
+  await expect.poll(result).toBeDefined();
+  return result();
 }
 
 async function connected(): Promise<SmtpClient> {
