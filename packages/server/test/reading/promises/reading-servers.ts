@@ -9,8 +9,6 @@ import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import type { Place } from './readings.ts';
 
-export { queryPostgres };
-
 type Row = Record<string, unknown>;
 
 export interface ReadingServers {
