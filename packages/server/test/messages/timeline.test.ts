@@ -84,8 +84,7 @@ describe('a timeline', () => {
       'received-header',
       [/^This time is 3594000 ms before the one a/, /^This time is 86399990 ms after the messa/],
     ],
-    ['a hop is unreadable', [hop('some day')], 'received-header', [UNREADABLE]],
-    ['a Received header is none', [['Received', 'nothing']], 'received-header', [UNREADABLE]],
+    ['hops are unreadable', [hop('x'), ['Received', 'nothing']], 'received-header', [UNREADABLE, UNREADABLE]],
     ['the Date header is unreadable', [date('yesterday')], 'date-header', [UNREADABLE]],
   ])('says when %s, and goes on', (_, headers, event, expected) => {
     const message = messageOf(headers);

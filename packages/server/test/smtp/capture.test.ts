@@ -108,7 +108,8 @@ describe('SMTP user name and password', () => {
     const [first, second] = [await app.createInbox(), await app.createInbox()];
     const third = await app.createInbox();
     const clients = await Promise.all([loggedIn(first), loggedIn(second), connected()]);
-    await Promise.all(clients.map((client, n) => deliver(client, third.address, `mail ${n}`)));
+    const deliveries = clients.map((client, n) => deliver(client, third.address, `mail ${n}`));
+    for (const reply of await Promise.all(deliveries)) expect(reply).toMatch(/^250 /);
     const lists = await Promise.all([first, second, third].map(listed));
     expect(lists).toMatchObject([0, 1, 2].map((n) => [{ subject: `mail ${n}` }]));
   });

@@ -156,7 +156,7 @@ describe('a session', () => {
   const REQUESTS = ['GET / HTTP/1.1', 'post /x HTTP/1.1', 'CONNECT example.com:25 HTTP/1.1'];
   test.each(REQUESTS)('ends at once for a browser: %s', async (line) => {
     const client = await smtpClient(smtp.port);
-    await client.play(['→ 220', `${line}\r\nHost: x\r\n\r\nEHLO x\r\nMAIL FROM:<> → 500 5.5.1`]);
+    await client.play(['→ 220', `${line}\r\nHost: x\r\n\r\nEHLO x\r\nMAIL FROM:<s@example.com> → 500 5.5.1`]);
     expect(await client.closed()).toBe('');
   });
 

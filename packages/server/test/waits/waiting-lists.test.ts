@@ -26,7 +26,8 @@ const list: Ask = ({ subject, seconds = 60, since }, { id, token: as } = inbox, 
   return http.api('GET', `/v1/inboxes/${id}/messages?${query}`, { as, ...(signal && { signal }) });
 };
 const accountList: Ask = ({ subject, seconds = 60, since }, _inbox, signal) => {
-  const q = subject && `subject:${subject}`;
+  // All words must match: every message has the first one, in its text.
+  const q = subject && `hello subject:${subject}`;
   const query = new URLSearchParams({ wait: `${seconds}`, ...(q && { q }), ...(since && { since }) });
   return http.api('GET', `/v1/messages?${query}`, { ...(signal && { signal }) });
 };
