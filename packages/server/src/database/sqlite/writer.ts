@@ -1,5 +1,6 @@
 import { statfsSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
+import { AppError } from '../../errors.ts';
 import { operationAt } from '../../store.ts';
 import { unavailable } from '../failures.ts';
 import { migrate } from '../migrate.ts';
@@ -134,6 +135,7 @@ export async function openForWriting(
     return { kit, toUnavailable, admit: reserve.admit };
   } catch (error) {
     await kit.close();
-    throw error;
+    // The original error, so that the failed start says what the operator can do about it.
+    throw error instanceof AppError ? (error.cause ?? error) : error;
   }
 }

@@ -74,10 +74,7 @@ function lettersAt(text: string, start: number): number {
   }
 }
 
-/**
- * The recipients of many mails, one line per mail, shared by waits that time out together. Only lines with
- * letters similar to the wanted address are parsed as JSON: parsing all would take milliseconds for each wait.
- */
+/** Recipients of many mails, one line per mail. Only lines with letters similar to the wanted address are parsed. */
 export class RecipientLines {
   readonly text: string;
   /** For each local part, the offset in `text` of its line. */

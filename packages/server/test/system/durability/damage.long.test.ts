@@ -144,7 +144,7 @@ describe('a damaged page of the database', () => {
     ...['messages_of_account', 'refusals', 'refusals_by_time', 'usage_months', 'account_orders'],
     ...['schema_versions', 'sqlite_schema'],
   ];
-  it.each(inForm(['accounts', 'inboxes', 'refusals_by_time', 'account_orders'], ALL))(
+  it.each(inForm(['accounts', 'inboxes', 'refusals_by_time', 'account_orders', 'schema_versions'], ALL))(
     'of %s does not end the server, or keeps it from starting with a sentence that says what to do',
     async (table) => {
       damagePage(file(), table);
