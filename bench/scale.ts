@@ -6,9 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { untilIdle } from './support/child.ts';
 import { fillDatabase } from './support/fill.ts';
-import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
-import { type Inbox, MAYFLY, type Mayfly, startMayfly, withMayfly } from './support/mayfly.ts';
+import { type Inbox, MAYFLY, type Mayfly, startMayfly, withFilled, withMayfly } from './support/mayfly.ts';
 import { alone, compared, type Row, skipped } from './support/rows.ts';
 import { onTheWire, SmtpClient } from './support/smtp-client.ts';
 import { median } from './support/stats.ts';
@@ -22,9 +21,8 @@ const MESSAGES = 20;
 const ASKED = 500;
 /** Inbox requests at a time while inboxes are made. */
 const MAKERS = 50;
-export const SMALL = { inboxes: 500, each: 20 };
-/** Ten million messages: 6 GB with SQLite, 15 with PostgreSQL. */
-const LARGE = { inboxes: 10_000, each: 1000 };
+/** `large` is ten million messages: 6 GB with SQLite, 15 with PostgreSQL. */
+export const SIZES = { small: { inboxes: 500, each: 20 }, large: { inboxes: 10_000, each: 1000 } };
 const BUDGET = { atMost: 1.3 };
 /** A request of a search ends after a second (docs/reading.md). */
 const SEARCH_BUDGET = { atMost: 1_500 };
@@ -50,7 +48,7 @@ export interface Filled {
 /** What a server with ten million stored messages does, against one with ten thousand. */
 export async function scale(): Promise<Row[]> {
   if (wrkProgram === undefined) return [skipped('list and poll at 10 million messages', NO_WRK)];
-  return withFilled(filled, async (large, small, folder) => {
+  return withFilled(SIZES, filled, async (large, small, folder) => {
     const what = 'at 10 million stored';
     return [
       ...(await rowsOf(what, large, small, folder)),
@@ -62,25 +60,6 @@ export async function scale(): Promise<Row[]> {
       ),
     ];
   });
-}
-
-/** Starts a server with few messages and one with many, and ends both. @param fill gets an empty folder for data */
-export async function withFilled(
-  fill: (dataDir: string, size: typeof SMALL) => Promise<Filled>,
-  measure: (large: Filled, small: Filled, folder: string) => Promise<Row[]>,
-): Promise<Row[]> {
-  const folder = makeFolder();
-  const all: Filled[] = [];
-  try {
-    const small = await fill(join(folder, 'small'), SMALL);
-    all.push(small);
-    const large = await fill(join(folder, 'large'), LARGE);
-    all.push(large);
-    return await measure(large, small, folder);
-  } finally {
-    for (const { mayfly } of all) await mayfly.stop();
-    removeFolder(folder);
-  }
 }
 
 /** @param what says how many messages `large` has */
@@ -161,7 +140,7 @@ async function backUp({ mayfly: { dataDir } }: Filled): Promise<number> {
 }
 
 /** A server whose database was filled while it stood still. */
-async function filled(dataDir: string, { inboxes, each }: typeof SMALL): Promise<Filled> {
+async function filled(dataDir: string, { inboxes, each }: typeof SIZES.small): Promise<Filled> {
   const made = await withMayfly({ dataDir }, (mayfly) => makeInboxes(mayfly, inboxes));
   fillDatabase(join(dataDir, 'mayfly.db'), made, each);
   const start = () => startMayfly({ dataDir });

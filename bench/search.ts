@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { fillDatabase } from './support/fill.ts';
-import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
-import { type Inbox, type Mayfly, startMayfly, withMayfly } from './support/mayfly.ts';
+import { type Inbox, type Mayfly, startMayfly, withFilled, withMayfly } from './support/mayfly.ts';
 import { alone, compared, type Row } from './support/rows.ts';
 import { onTheWire, SmtpClient } from './support/smtp-client.ts';
 import { median } from './support/stats.ts';
@@ -10,8 +9,7 @@ import { median } from './support/stats.ts';
 const ROUNDS = 5;
 const INBOXES = 100;
 /** Messages of each inbox: 14,000 and 200,000 in all. */
-const SMALL = 140;
-const LARGE = 2000;
+const MESSAGES_EACH = { small: 140, large: 2000 };
 /** Pages in a row whose times are one figure. */
 const PAGES = 50;
 /** A page costs the same however many messages the account has. */
@@ -28,22 +26,15 @@ interface Page {
 
 /** The list and the search over all inboxes of an account, with 200,000 messages against 14,000. */
 export async function search(): Promise<Row[]> {
-  const folder = makeFolder();
-  const servers: Mayfly[] = [];
-  try {
-    const small = await filled(join(folder, 'small'), SMALL);
-    servers.push(small);
-    const large = await filled(join(folder, 'large'), LARGE);
-    servers.push(large);
-    return [await pages(small, large), ...(await kinds(small)), ...(await searches(large))];
-  } finally {
-    for (const server of servers) await server.stop();
-    removeFolder(folder);
-  }
+  return withFilled(MESSAGES_EACH, filled, async ({ mayfly: large }, { mayfly: small }) => [
+    await pages(small, large),
+    ...(await kinds(small)),
+    ...(await searches(large)),
+  ]);
 }
 
 /** A server whose database was filled while it stood still. */
-async function filled(dataDir: string, each: number): Promise<Mayfly> {
+async function filled(dataDir: string, each: number): Promise<{ mayfly: Mayfly }> {
   const inboxes = await withMayfly({ dataDir }, async (mayfly) => {
     const sample = await mayfly.createInbox();
     const client = await SmtpClient.open(mayfly.smtpPort);
@@ -56,7 +47,7 @@ async function filled(dataDir: string, each: number): Promise<Mayfly> {
     return all;
   });
   fillDatabase(join(dataDir, 'mayfly.db'), inboxes, each, { withContent: true });
-  return startMayfly({ dataDir });
+  return { mayfly: await startMayfly({ dataDir }) };
 }
 
 /** Milliseconds of a page, as one pages down from the newest message. */

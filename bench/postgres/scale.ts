@@ -1,6 +1,6 @@
 import { newId } from '../../packages/server/src/ids.ts';
-import { drawn, type Filled, makeInboxes, rowsOf, type SMALL, withFilled } from '../scale.ts';
-import { startMayfly } from '../support/mayfly.ts';
+import { drawn, type Filled, makeInboxes, rowsOf, SIZES } from '../scale.ts';
+import { startMayfly, withFilled } from '../support/mayfly.ts';
 import { type Row, skipped } from '../support/rows.ts';
 import { NO_WRK, wrkProgram } from '../support/wrk.ts';
 import { type BenchCluster, connect, withCluster } from './cluster.ts';
@@ -13,13 +13,14 @@ export async function postgresScale(): Promise<Row[]> {
   if (wrkProgram === undefined) return [skipped('list and poll at 10 million messages', NO_WRK)];
   return withCluster((cluster) =>
     withFilled(
+      SIZES,
       (_, size) => filled(cluster, size),
       (large, small, folder) => rowsOf('at 10 million stored on PostgreSQL', large, small, folder),
     ),
   );
 }
 
-async function filled(cluster: BenchCluster, { inboxes, each }: typeof SMALL): Promise<Filled> {
+async function filled(cluster: BenchCluster, { inboxes, each }: typeof SIZES.small): Promise<Filled> {
   const url = await cluster.createDatabase();
   const start = () => startMayfly({ env: { MAYFLY_DATABASE_URL: url } });
   const mayfly = await start();

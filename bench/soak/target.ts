@@ -12,10 +12,11 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../packages/server/test/support/small-disk.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
+import { MAYFLY } from '../support/mayfly.ts';
 
-const MAYFLY = new URL('../../packages/server/bin/mayfly.js', import.meta.url).pathname;
 const SHIFT_CLOCK = new URL('./shift-clock.js', import.meta.url).href;
 const READY = /"http":\{"url":"([^"]+)"[^}]*\},"smtp":\{"host":"[^"]+","port":(\d+).*"Mayfly is ready"/;
 const START_LIMIT_MS = 60_000;
@@ -56,7 +57,7 @@ export async function startTarget(): Promise<Target> {
   const clock = join(folder, 'clock');
   writeFileSync(clock, '0');
   const output = openSync(log, 'a');
-  const child = spawn(MAYFLY, ['serve'], {
+  const child = spawn(fileURLToPath(MAYFLY), ['serve'], {
     env: {
       ...{
         PATH: `${dirname(process.execPath)}:${process.env.PATH}`,

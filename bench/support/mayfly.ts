@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { type Child, startChild } from './child.ts';
 import { makeFolder, removeFolder } from './folder.ts';
 
@@ -108,4 +109,24 @@ export async function withMayfly<T>(options: MayflyOptions, use: (mayfly: Mayfly
 export async function assertAllThere(mayfly: Mayfly, inbox: Inbox, mails: number): Promise<void> {
   const there = await mayfly.countMessages(inbox);
   if (there !== mails) throw new Error(`${mails} mails were acknowledged and ${there} are there`);
+}
+
+/** Starts a server with few messages and one with many, and ends both. @param fill gets an empty folder for data */
+export async function withFilled<Size, Server extends { mayfly: Mayfly }, Result>(
+  sizes: { small: Size; large: Size },
+  fill: (dataDir: string, size: Size) => Promise<Server>,
+  measure: (large: Server, small: Server, folder: string) => Promise<Result>,
+): Promise<Result> {
+  const folder = makeFolder();
+  const all: Server[] = [];
+  try {
+    const small = await fill(join(folder, 'small'), sizes.small);
+    all.push(small);
+    const large = await fill(join(folder, 'large'), sizes.large);
+    all.push(large);
+    return await measure(large, small, folder);
+  } finally {
+    for (const { mayfly } of all) await mayfly.stop();
+    removeFolder(folder);
+  }
 }
