@@ -30,10 +30,8 @@ describe('mail to the domain of one account', () => {
     await store.domains.remove(domain);
     expect(await store.domains.add({ domain, accountId, createdAt })).toBe(true);
   };
-  const subjects = async (inbox: { id: string; token: string }): Promise<string[]> => {
-    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`, { as: inbox.token });
-    return body.messages.map(({ subject }: { subject: string }) => subject);
-  };
+  const subjects = async (inbox: { id: string; token: string }): Promise<string[]> =>
+    (await app.messages(inbox, '', inbox.token)).map(({ subject }) => subject);
   const explained = async (inbox: { id: string }, as: string) => {
     const body = { match: { subject: 'never sent' }, timeoutSeconds: 0 };
     return (await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, { as, body })).body.explanation;

@@ -42,8 +42,6 @@ await give('ours.test', ownId);
 const create = (body: object, as = TEST_KEY) => app.api('POST', '/v1/inboxes', { body, as });
 const catchAll = async (body: object = {}): Promise<Body> =>
   app.createInbox({ ...body, catchAll: true }) as Promise<Body>;
-const list = async ({ id }: Body, query = ''): Promise<Body[]> =>
-  (await app.api('GET', `/v1/inboxes/${id}/messages${query}`)).body.messages;
 const send = (...recipients: string[]) => sendMail(app.smtp.port, recipients);
 const ask = (address: string) => rcpt(app.smtp.port, address);
 const wait = async ({ id }: Body, body: object, as = TEST_KEY): Promise<Body> =>
@@ -158,7 +156,8 @@ it('the filter rcptTo narrows lists and waits to the recipients of the envelope,
   const text = `To: nobody@elsewhere.test\r\nSubject: blind copy\r\n\r\nx`;
   await sendMail(app.smtp.port, [`first+Tag@${domain}`], text);
   await sendMail(app.smtp.port, [`second@${domain}`, `third@${domain}`], text);
-  const found = async (rcptTo: string) => (await list(inbox, `?rcptTo=${encodeURIComponent(rcptTo)}`)).length;
+  const found = async (rcptTo: string) =>
+    (await app.messages(inbox, `?rcptTo=${encodeURIComponent(rcptTo)}`)).length;
   expect(await found('FIRST+tag@')).toBe(1);
   expect(await found('third@')).toBe(1);
   expect(await found(domain)).toBe(2);

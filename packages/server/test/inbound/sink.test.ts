@@ -18,8 +18,6 @@ const FOREVER = '9999-12-31T23:59:59.999Z';
 const sinksOf = async (app: TestApp): Promise<Body[]> =>
   (await app.api('GET', '/v1/inboxes?label.mayfly=sink')).body.inboxes;
 const sinkOf = async (app: TestApp): Promise<Body> => (await sinksOf(app))[0];
-const messagesOf = async (app: TestApp, { id }: Body, query = ''): Promise<Body[]> =>
-  (await app.api('GET', `/v1/inboxes/${id}/messages${query}`)).body.messages;
 
 describe('the label of the sink', () => {
   const app = useApp({ MAYFLY_SINK: 'on' });
@@ -120,8 +118,8 @@ describe('with the sink on', () => {
     });
     expect((await app.api('GET', `/v1/inboxes/${sink.id}`)).body).toMatchObject({ messageCount: 1 });
     expect(await app.createInbox()).toMatchObject({ eviction: 'none' });
-    expect(await messagesOf(app, sink, '?rcptTo=GRACE@')).toHaveLength(1);
-    expect(await messagesOf(app, sink, '?rcptTo=nobody')).toHaveLength(0);
+    expect(await app.messages(sink, '?rcptTo=GRACE@')).toHaveLength(1);
+    expect(await app.messages(sink, '?rcptTo=nobody')).toHaveLength(0);
     const wait = { body: { match: { rcptTo: 'ada@' }, timeoutSeconds: 0 } };
     expect((await app.api('POST', `/v1/inboxes/${sink.id}/wait`, wait)).body.matched).toBe(true);
     for (const path of ['', '/messages', '/events'])
@@ -145,7 +143,7 @@ describe('with the sink on', () => {
     expect((await app.api('DELETE', '/v1/inboxes?label.mayfly=sink')).body).toEqual({ deleted: 0 });
     expect(await sinkOf(app)).toMatchObject({ id: sink.id, expiresAt: FOREVER, messageCount: 1 });
     expect((await app.api('DELETE', `${path}/messages`)).status).toBe(204);
-    expect(await messagesOf(app, sink)).toEqual([]);
+    expect(await app.messages(sink)).toEqual([]);
     await send('y@example.com');
     expect(await recipientsOf(app, sink)).toEqual([['y@example.com']]);
   });
@@ -239,7 +237,7 @@ it('the sink keeps the newest 10,000 messages and its count exact while many sen
     }
   };
   await Promise.all(Array.from({ length: 8 }, sender));
-  const newest = (await messagesOf(app, sink, '?limit=81')).map(({ subject }) => subject);
+  const newest = (await app.messages(sink, '?limit=81')).map(({ subject }) => subject);
   expect(newest.pop()).toBe('old');
   expect(newest.toSorted()).toEqual(sent.toSorted());
   const all = { after: 0, before: Number.POSITIVE_INFINITY, limit: 20_000 };
