@@ -29,8 +29,7 @@ export const isLarge = ({ length }: Uint8Array): boolean => length >= LARGE_BYTE
 /** Frees a large buffer, unless it was transferred. Call this only when no other code uses the bytes. */
 export function freeIfLarge({ buffer }: Uint8Array): void {
   if (!(buffer instanceof ArrayBuffer) || buffer.detached || buffer.byteLength < LARGE_BYTES) return;
-  if (buffer.resizable) buffer.resize(0);
-  else buffer.transfer(0);
+  buffer.transferToFixedLength(0);
 }
 
 /** Minimum size of a read buffer that is freed: smaller ones may share memory with other data. */

@@ -182,7 +182,7 @@ function serve(served: Served, port: MessagePort): void {
     } catch (error) {
       port.postMessage({ id, error: sendError(error) } satisfies FromThread);
     } finally {
-      for (const buffer of memoryGiven(call)) buffer.resize(0);
+      for (const buffer of memoryGiven(call)) buffer.transferToFixedLength(0);
     }
   }
 

@@ -205,10 +205,13 @@ export class IncomingMail {
     this.#end = end;
   }
 
-  /** Most messages are one piece, so the first buffer fits exactly. Large messages get a resizable buffer. */
+  /**
+   * Most messages are one piece, so the first buffer fits exactly. Large messages get a resizable buffer, which
+   * grows in small steps: nothing is copied, and {@link finish} need not give back half of it.
+   */
   #grow(end: number): void {
     const maxByteLength = TRACE_HEADROOM_BYTES + this.#maxBytes;
-    const capacity = this.length === 0 ? end : Math.min(2 * end, maxByteLength);
+    const capacity = this.length === 0 ? end : Math.min(end + Math.min(end, LARGE_BYTES), maxByteLength);
     const options = end < LARGE_BYTES ? {} : { maxByteLength };
     if (this.#bytes.buffer.resizable) this.#bytes.buffer.resize(capacity);
     else this.#move(new Uint8Array(new ArrayBuffer(capacity, options)));

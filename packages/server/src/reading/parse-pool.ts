@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../clock.ts';
-import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../memory.ts';
+import { buffersToGive, YOUNG_HEAP_MB } from '../memory.ts';
 import type { FromWorker, Operation, TaskResult, ToWorker, WorkerData } from './parse-worker.ts';
 
 /** Limit of jobs that are posted to a worker in advance, so that it need not wait for the main thread. */
@@ -30,7 +30,7 @@ export interface JobRequest {
   operation: Operation;
   /** Size of the input, bytes. */
   size: number;
-  /** Loads the input when a worker is free, and again if the job is repeated. */
+  /** Loads the input when a worker is free, and again if the job is repeated. A large input is transferred. */
   load: () => Promise<Uint8Array> | Uint8Array;
   argument?: unknown;
   flow: Flow;
@@ -319,13 +319,10 @@ function fail(job: Job, error: unknown): void {
   job.reject(error);
 }
 
-/** Returns bytes that may be transferred to a worker; an empty array if the job has already ended. */
+/** Loads the input; an empty array if the job has already ended. */
 async function inputOf(job: Job): Promise<Uint8Array> {
-  const isNeeded = () => !job.isSettled;
   try {
-    const input = isNeeded() ? await job.load() : new Uint8Array();
-    // The main thread still needs the bytes of a mail, so a large mail is copied before the transfer.
-    return job.operation === 'parse' && isLarge(input) ? await copyInTurns(input, isNeeded) : input;
+    return job.isSettled ? new Uint8Array() : await job.load();
   } catch (error) {
     if (error instanceof RangeError) throw error;
     fail(job, error);

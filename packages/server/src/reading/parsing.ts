@@ -72,12 +72,12 @@ export class Parsing {
 
   /**
    * If the worker was terminated, the result has only the first header fields, and `parseError` says why.
+   * @param mail large bytes of `load` are transferred; it is called again if they are needed once more
    * @throws the reason of an aborted `signal`
    */
-  async parse(mail: Uint8Array | LazyMail, request?: ParseRequest): Promise<ParsedBytes> {
-    const lazy = mail instanceof Uint8Array ? { size: mail.length, load: () => mail } : mail;
-    const result = await this.#run('parse', lazy, undefined, request);
-    return typeof result === 'string' ? parseHere(await lazy.load(), REASONS[result]) : result;
+  async parse(mail: LazyMail, request?: ParseRequest): Promise<ParsedBytes> {
+    const result = await this.#run('parse', mail, undefined, request);
+    return typeof result === 'string' ? parseHere(await mail.load(), REASONS[result]) : result;
   }
 
   /**

@@ -5,7 +5,7 @@ import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 import { encodeTrail, type TrailEvent, type TrailStep } from '../mail/trail.ts';
-import { LARGE_BYTES } from '../memory.ts';
+import { copyInTurns, LARGE_BYTES } from '../memory.ts';
 import type { Store } from '../store.ts';
 import { type Flow, hasten, type Urgency } from './parse-pool.ts';
 import type { Parsing } from './parsing.ts';
@@ -247,13 +247,16 @@ export class Readings {
       if (found) note('sender-checked');
       return found;
     };
-    let mail: Omit<Mail, 'checks'> | undefined = kept;
+    let via = kept?.envelope.via;
     let checking = kept && check(kept);
     const load = async (): Promise<Uint8Array> => {
       if (entry.isOver || signal.aborted) throw GONE;
-      mail ??= await store.readings.load(entry.source);
+      const mail = kept ?? (await store.readings.load(entry.source));
       if (!mail) throw GONE;
-      checking ??= check(mail);
+      via = mail.envelope.via;
+      // Large bytes are transferred, to the parser and to the check.
+      const raw = checks && !checking ? await copyInTurns(mail.raw, () => !entry.isOver) : mail.raw;
+      checking ??= check({ ...mail, raw });
       return mail.raw;
     };
     const finish = async (): Promise<void> => {
@@ -268,7 +271,7 @@ export class Readings {
       // On shutdown, results may be incomplete. The mail is parsed after the next start.
       if (signal.aborted) throw unavailable('closed');
       const { source } = entry;
-      const summary = withVia(parsed.summary, mail?.envelope.via);
+      const summary = withVia(parsed.summary, via);
       const reading = { ...parsed, summary, authentication, trail: encodeTrail(trail), source, size };
       const keeping = (authentication ? store.readings.keepChecked : store.readings.keep)([reading]);
       this.#keeping.add(keeping);

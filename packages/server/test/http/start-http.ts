@@ -29,6 +29,7 @@ import { keyOf, mailTo, withFields } from '../store/builders.ts';
 import { newDatabase } from '../store/postgres/open-postgres.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { parseBytes } from '../support/parse-bytes.ts';
 import { sharedParsing } from '../support/shared-parsing.ts';
 import { ON_POSTGRES } from '../support/start-app.ts';
 import { ofTest, startedOnce } from '../support/started.ts';
@@ -219,7 +220,7 @@ export async function startHttp(
       },
       async deliverRaw(inbox, text, owner = accountId) {
         const raw = utf8.encode(text);
-        const parsed = await parsing.parse(raw);
+        const parsed = await parseBytes(parsing, raw);
         const reading = { ...parsed, authentication: null, trail: '' };
         return commit({ ...newMail(inbox, owner, {}), reading, raw });
       },

@@ -5,6 +5,7 @@ import { readContent, type StoredContent } from '../../src/mail/stored-content.t
 import { hasten } from '../../src/reading/parse-pool.ts';
 import type { ParsedBytes } from '../../src/reading/parse-worker.ts';
 import { Parsing, type ParsingOptions } from '../../src/reading/parsing.ts';
+import { parseBytes } from '../support/parse-bytes.ts';
 
 const spoilt = new URL('./spoilt-parse-worker.ts', import.meta.url);
 
@@ -37,13 +38,13 @@ describe('parsing on worker threads', () => {
     ['characters with a NUL after each', 'a\0'],
   ])('reads 12 MB of %s within the limits of memory and time', async (_, line) => {
     const raw = Buffer.concat([mail(['Subject: long']), Buffer.alloc(12_000_000, line)]);
-    expect((await start().parse(raw)).parseError).toBeNull();
+    expect((await parseBytes(start(), raw)).parseError).toBeNull();
   });
 
   it('returns to each of 300 mails at once its own result', async () => {
     const parsing = start();
     const parsed = await Promise.all(
-      Array.from({ length: 300 }, (_, i) => parsing.parse(mail([`Subject: number ${i}`], `body ${i}`))),
+      Array.from({ length: 300 }, (_, i) => parseBytes(parsing, mail([`Subject: number ${i}`], `body ${i}`))),
     );
     for (const [i, one] of parsed.entries()) {
       const { summary, content } = await read(one);
@@ -58,19 +59,19 @@ describe('parsing on worker threads', () => {
     const awaited = { isAwaited: false };
     const all = Array.from({ length: 100 }, async (_, i) => {
       const urgency = i === 90 ? awaited : { isAwaited: false };
-      await parsing.parse(mail([`Subject: number ${i}`]), { mayWait: () => isBurst, urgency });
+      await parseBytes(parsing, mail([`Subject: number ${i}`]), { mayWait: () => isBurst, urgency });
       parsed++;
     });
     hasten(awaited);
     await all[90];
-    await parsing.parse(mail(['Subject: awaited from the start']));
+    await parseBytes(parsing, mail(['Subject: awaited from the start']));
     expect(parsed).toBeLessThan(50);
     isBurst = false;
     await Promise.all(all);
   });
 
   it('gives each mail results in buffers of its own', async () => {
-    const { summary, content } = await start().parse(mail(['Subject: x']));
+    const { summary, content } = await parseBytes(start(), mail(['Subject: x']));
     expect(summary.buffer.byteLength).toBe(summary.length);
     expect(content.buffer.byteLength).toBe(content.length);
   });
@@ -91,7 +92,7 @@ describe('parsing on worker threads', () => {
     const before = Buffer.from(raw);
     // More than once, as its memory is used again.
     for (let round = 0; round < 3; round++) {
-      const { content, parseError } = await read(await parsing.parse(raw));
+      const { content, parseError } = await read(await parseBytes(parsing, raw));
       expect(parseError).toBeNull();
       expect(content.text).toBe(line.replace('\r', '').repeat(40_000));
       expect(content.attachments).toMatchObject([
@@ -104,7 +105,7 @@ describe('parsing on worker threads', () => {
   it('keeps one thread when nothing is slow', async () => {
     // A busy machine may hold any mail up; here that is not what "slow" means.
     const parsing = start({ threads: 1, limits: { slowMs: 20_000 } });
-    await Promise.all(Array.from({ length: 100 }, () => parsing.parse(mail(['Subject: x']))));
+    await Promise.all(Array.from({ length: 100 }, () => parseBytes(parsing, mail(['Subject: x']))));
     expect(parsing.threads).toBe(1);
   });
 });
@@ -121,9 +122,9 @@ describe('a mail on which the parser fails', () => {
       // On a busy machine a second is not enough to fill the memory.
       const timeLimitMs = fault === 'endless' ? 1_000 : 20_000;
       const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs, heapMb: 32 } });
-      const before = [0, 1, 2].map((i) => parsing.parse(mail([`Subject: before ${i}`])));
-      const bad = parsing.parse(mail(['Subject: the bad one', `X-Fault: ${fault}`]));
-      const after = [0, 1, 2].map((i) => parsing.parse(mail([`Subject: after ${i}`])));
+      const before = [0, 1, 2].map((i) => parseBytes(parsing, mail([`Subject: before ${i}`])));
+      const bad = parseBytes(parsing, mail(['Subject: the bad one', `X-Fault: ${fault}`]));
+      const after = [0, 1, 2].map((i) => parseBytes(parsing, mail([`Subject: after ${i}`])));
       for (const [i, one] of (await Promise.all([...before, ...after])).entries()) {
         const { summary, parseError } = await read(one);
         expect(summary.subject).toBe(i < 3 ? `before ${i}` : `after ${i - 3}`);
@@ -134,7 +135,7 @@ describe('a mail on which the parser fails', () => {
       expect(summary).toMatchObject({ subject: 'the bad one', from: { address: 'ada@sender.test' } });
       expect(content).toMatchObject({ text: null, html: null, attachments: [] });
       // The pool goes on.
-      expect((await read(await parsing.parse(mail(['Subject: later'])))).parseError).toBeNull();
+      expect((await read(await parseBytes(parsing, mail(['Subject: later'])))).parseError).toBeNull();
     },
   );
 
@@ -148,12 +149,12 @@ describe('a mail on which the parser fails', () => {
 
   it('does not delay the mails of its batch: another worker reads them meanwhile', async () => {
     const parsing = startSpoilt();
-    await parsing.parse(mail(['Subject: warm']));
+    await parseBytes(parsing, mail(['Subject: warm']));
     let ended = false;
-    const bad = parsing.parse(mail(['X-Fault: endless'])).then(() => {
+    const bad = parseBytes(parsing, mail(['X-Fault: endless'])).then(() => {
       ended = true;
     });
-    const others = Array.from({ length: 40 }, (_, i) => parsing.parse(mail([`Subject: ${i}`])));
+    const others = Array.from({ length: 40 }, (_, i) => parseBytes(parsing, mail([`Subject: ${i}`])));
     expect((await Promise.all(others)).every(({ parseError }) => parseError === null)).toBe(true);
     expect(ended).toBe(false);
     await parsing.close();
@@ -162,7 +163,7 @@ describe('a mail on which the parser fails', () => {
 
   it('does not cost a large mail behind it its bytes, which are transferred to the worker', async () => {
     const parsing = startSpoilt({ threads: 1 });
-    const bad = parsing.parse(mail(['X-Fault: endless']));
+    const bad = parseBytes(parsing, mail(['X-Fault: endless']));
     await new Promise(setImmediate);
     const large = mail(['Content-Disposition: attachment; filename=a'], 'x'.repeat(300_000));
     const list = await parsing.run('attachments', [new Uint8Array(large)]);
@@ -177,9 +178,9 @@ describe('a mail on which the parser fails', () => {
   ])('does not delay later small mails: %s', async (_, count, bytes) => {
     const parsing = startSpoilt();
     const bad = Array.from({ length: count }, () =>
-      parsing.parse(mail(['X-Fault: endless'], 'x'.repeat(bytes))),
+      parseBytes(parsing, mail(['X-Fault: endless'], 'x'.repeat(bytes))),
     );
-    expect(await subjectOf(parsing.parse(mail(['Subject: later'])))).toBe('later');
+    expect(await subjectOf(parseBytes(parsing, mail(['Subject: later'])))).toBe('later');
     await parsing.close();
     for (const one of await Promise.all(bad)) expect(one.parseError).toMatch(/server stopped/);
   });
@@ -201,7 +202,7 @@ describe('turns between senders', () => {
     const parsing = start(oneWorker);
     const order: string[] = [];
     const parse = async (name: string, bytes: number, flow: [string, string]) => {
-      await parsing.parse(mail([], 'x'.repeat(bytes)), { flow });
+      await parseBytes(parsing, mail([], 'x'.repeat(bytes)), { flow });
       order.push(name);
     };
     const large = Array.from({ length: 30 }, (_, i) => parse('large', 200_000, ['a', `${i}`]));
@@ -212,11 +213,11 @@ describe('turns between senders', () => {
 
   it('a mail whose sender left is not read, whether it waits in the queue or at a worker', async () => {
     const parsing = start({ ...oneWorker, workerEntry: spoilt });
-    const endless = parsing.parse(mail(['X-Fault: endless']));
+    const endless = parseBytes(parsing, mail(['X-Fault: endless']));
     await new Promise(setImmediate);
     const gone = new AbortController();
     const waiting = Array.from({ length: 20 }, (_, i) =>
-      parsing.parse(mail([`Subject: ${i}`]), { flow: ['a', `${i}`], signal: gone.signal }),
+      parseBytes(parsing, mail([`Subject: ${i}`]), { flow: ['a', `${i}`], signal: gone.signal }),
     );
     await new Promise(setImmediate);
     expect(parsing.jobs).toBe(21);
@@ -231,15 +232,15 @@ describe('turns between senders', () => {
   it('a mail whose sender left before the call is not read', async () => {
     const parsing = start();
     const signal = AbortSignal.abort(new Error('the sender left'));
-    await expect(parsing.parse(mail(['Subject: x']), { signal })).rejects.toThrow('the sender left');
+    await expect(parseBytes(parsing, mail(['Subject: x']), { signal })).rejects.toThrow('the sender left');
     expect(parsing.jobs).toBe(0);
   });
 
   it('the others of a batch are read where one was dropped', async () => {
     const parsing = start(oneWorker);
     const gone = new AbortController();
-    const dropped = parsing.parse(mail(['Subject: dropped']), { signal: gone.signal });
-    const others = [1, 2, 3].map((i) => parsing.parse(mail([`Subject: ${i}`])));
+    const dropped = parseBytes(parsing, mail(['Subject: dropped']), { signal: gone.signal });
+    const others = [1, 2, 3].map((i) => parseBytes(parsing, mail([`Subject: ${i}`])));
     await new Promise(setImmediate);
     gone.abort(new Error('the sender left'));
     await expect(dropped).rejects.toThrow('the sender left');
@@ -249,13 +250,13 @@ describe('turns between senders', () => {
 
 it('closing resolves waiting and later jobs with a parseError, and can be called twice', async () => {
   const parsing = start();
-  const waiting = parsing.parse(mail(['Subject: waiting']));
+  const waiting = parseBytes(parsing, mail(['Subject: waiting']));
   await parsing.close();
   await parsing.close();
   expect(await read(await waiting)).toMatchObject({
     summary: { subject: 'waiting' },
     parseError: expect.stringMatching(/stopped/),
   });
-  expect(await subjectOf(parsing.parse(mail(['Subject: late'])))).toBe('late');
+  expect(await subjectOf(parseBytes(parsing, mail(['Subject: late'])))).toBe('late');
   expect(parsing.threads).toBe(0);
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_RESULT_BYTES, type Operation } from '../../src/reading/parse-worker.ts';
 import { Parsing } from '../../src/reading/parsing.ts';
+import { parseBytes } from '../support/parse-bytes.ts';
 
 const BYTES = 3_000_000;
 const fill = (piece: string, bytes = BYTES) => piece.repeat(Math.ceil(bytes / Buffer.byteLength(piece)));
@@ -46,7 +47,7 @@ const MAILS: Readonly<Record<string, string>> = {
 /** The bytes that a worker returns for an operation. */
 const RUN: Record<Operation, (parsing: Parsing, raw: Uint8Array) => Promise<number>> = {
   parse: async (parsing, raw) => {
-    const { summary, content } = await parsing.parse(raw);
+    const { summary, content } = await parseBytes(parsing, raw);
     return summary.length + content.length;
   },
   lint: async (parsing, raw) => (await parsing.run('lint', [raw])).length,

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../clock.ts';
 import { isOutside, sourceKey } from '../../connection-limiter.ts';
 import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
-import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../../memory.ts';
+import { buffersToGive, YOUNG_HEAP_MB } from '../../memory.ts';
 import type { CheckerData, FromChecker, ToChecker } from './worker.ts';
 
 /** Time limit of a check: parsed content is stored only after it. Name servers usually reply much faster. */
@@ -73,12 +73,12 @@ export class Authenticator {
 
   /**
    * Never rejects. Results that are missing after {@link CHECK_TIME_LIMIT_MS} are `temperror`.
-   * @param received the mail, with or without this server's Received line. Must not change during the call
+   * @param raw the mail, with or without this server's Received line. Large bytes are transferred
    * @returns null for mail from this machine
    */
-  async check(envelope: MailEnvelope, received: Uint8Array): Promise<MailAuthentication | null> {
+  async check(envelope: MailEnvelope, raw: Uint8Array): Promise<MailAuthentication | null> {
     if (!isOutside(envelope.remoteAddress)) return null;
-    const found = await this.#examine(envelope, received);
+    const found = await this.#examine(envelope, raw);
     this.#options.onChecked?.(found);
     return found;
   }
@@ -88,22 +88,18 @@ export class Authenticator {
     await this.#endThread();
   }
 
-  async #examine({ mailFrom, helo, remoteAddress }: MailEnvelope, received: Uint8Array) {
+  async #examine({ mailFrom, helo, remoteAddress }: MailEnvelope, raw: Uint8Array) {
     const { promise, resolve: settle } = Promise.withResolvers<MailAuthentication>();
     const over = new AbortController();
-    const check: Check = { source: sourceKey(remoteAddress), bytes: received.length, settle, over };
+    const check: Check = { source: sourceKey(remoteAddress), bytes: raw.length, settle, over };
     if (this.#isClosed || !this.#mayCheck(check)) return NOT_IN_TIME;
     const id = ++this.#lastId;
     this.#checks.set(id, check);
     this.#idle.abort();
-    const isNeeded = () => this.#checks.has(id);
-    const raw = isLarge(received) ? await copyInTurns(received, isNeeded) : received;
-    if (isNeeded()) {
-      this.#thread ??= this.#startThread();
-      const message: ToChecker = { id, mailFrom, helo, remoteAddress, raw };
-      this.#thread.worker.postMessage(message, buffersToGive([raw]));
-      void this.#watch(this.#thread, id, check);
-    }
+    this.#thread ??= this.#startThread();
+    const message: ToChecker = { id, mailFrom, helo, remoteAddress, raw };
+    this.#thread.worker.postMessage(message, buffersToGive([raw]));
+    void this.#watch(this.#thread, id, check);
     return promise;
   }
 

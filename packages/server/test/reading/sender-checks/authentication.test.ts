@@ -78,6 +78,18 @@ describe('the authentication of a message', () => {
     expect(raw).not.toMatch(/^(Authentication-Results|Received-SPF):/im);
   });
 
+  it('is told of a large mail as well, whose text and attachment are there', async () => {
+    const running = await startBehindProxy();
+    const inbox = await running.createInbox();
+    const content = Buffer.alloc(2 * 1024 * 1024, 'report\n');
+    await send(running, OUTSIDE, { to: inbox.address, attachments: [{ filename: 'a.bin', content }] }, shop);
+    const { read } = await onlyMessage(running, inbox);
+    expect(read).toMatchObject({
+      ...{ authentication: { spf: 'pass', dkim: 'pass', dmarc: 'pass' }, text: MAIL.text },
+      ...{ attachments: [{ filename: 'a.bin', size: content.length }], codes: [{ value: '482913' }] },
+    });
+  });
+
   it('is counted by method and result for /metrics, a mail once and mail of this machine not', async () => {
     const running = await startBehindProxy();
     const [one, two] = [await running.createInbox(), await running.createInbox()];

@@ -48,7 +48,7 @@ const start = (options: Partial<AuthenticatorOptions>): Authenticator => {
   return new Authenticator({ clock, dnsServers: [names.address], onThreadLost, ...options });
 };
 const check = (raw: Buffer, envelope: Partial<typeof ENVELOPE> = {}) =>
-  checking.check({ ...ENVELOPE, ...envelope }, raw);
+  checking.check({ ...ENVELOPE, ...envelope }, Buffer.from(raw));
 
 const names = await startNameServer();
 const signed = await compose(MAIL, shop);
