@@ -46,9 +46,8 @@ export const newSessionId = (): string => randomBytes(8).toString('hex');
 
 const ID_BODY = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
-export function isId(prefix: IdPrefix, value: string): boolean {
-  return value.startsWith(`${prefix}_`) && ID_BODY.test(value.slice(prefix.length + 1));
-}
+export const isId = (prefix: IdPrefix, value: string): boolean =>
+  value.startsWith(`${prefix}_`) && ID_BODY.test(value.slice(prefix.length + 1));
 
 /** Epoch milliseconds of an id made by {@link newId}; undefined for any other text. */
 export function timeOfId(prefix: IdPrefix, id: string): number | undefined {
@@ -72,9 +71,8 @@ function base62(bytes: Uint8Array, letters: number): string {
   return text;
 }
 
-function checksum(text: string): string {
-  return base62(createHash('sha256').update(text).digest().subarray(0, 8), CHECKSUM_LETTERS);
-}
+const checksum = (text: string): string =>
+  base62(createHash('sha256').update(text).digest().subarray(0, 8), CHECKSUM_LETTERS);
 
 function credential(prefix: CredentialPrefix, entropy: Uint8Array): string {
   const body = `${prefix}_${base62(entropy, SECRET_LETTERS)}`;
@@ -104,11 +102,7 @@ export function hasValidChecksum(value: string): boolean {
 }
 
 /** SHA-256 in hex, which is stored instead of the credential. Random secrets need no slow hash. */
-export function hashCredential(value: string): string {
-  return createHash('sha256').update(value).digest('hex');
-}
+export const hashCredential = (value: string): string => createHash('sha256').update(value).digest('hex');
 
 /** Random float in [0, 1) for jitter. Not for secrets. */
-export function randomFraction(): number {
-  return randomInt(2 ** 32) / 2 ** 32;
-}
+export const randomFraction = (): number => randomInt(2 ** 32) / 2 ** 32;

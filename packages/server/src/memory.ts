@@ -44,20 +44,18 @@ export function freeRead({ buffer, byteLength }: Uint8Array): void {
 /** Bytes that are copied in one turn of the event loop, which takes a third of a millisecond. */
 const COPIED_PER_TURN = 1024 * 1024;
 
-/** Returns a copy of fixed size: a resizable buffer is read half as fast. [] if `isNeeded` returns false. */
-export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
+/** Returns a copy, made in steps between which the event loop runs. */
+export async function copyInTurns(bytes: Uint8Array): Promise<Uint8Array> {
   const copy = new Uint8Array(bytes.length);
   for (let at = 0; at < copy.length; at += COPIED_PER_TURN) {
     if (at > 0) await nextTurn();
-    if (!isNeeded()) return new Uint8Array();
     copy.set(bytes.subarray(at, at + COPIED_PER_TURN), at);
   }
   return copy;
 }
 
-export function buffersToGive(all: readonly Uint8Array[]): ArrayBuffer[] {
-  return all.filter(isLarge).map(({ buffer }) => buffer as ArrayBuffer);
-}
+export const buffersToGive = (all: readonly Uint8Array[]): ArrayBuffer[] =>
+  all.filter(isLarge).map(({ buffer }) => buffer as ArrayBuffer);
 
 /** Copies bytes into a new resizable buffer, which the store may transfer to its thread and free. */
 export function copyToGive(bytes: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -125,9 +125,8 @@ const CAPABILITY =
   /^pv_(inb_[0-9a-z]{26})\.(msg_[0-9a-z]{26})\.([01])\.([0-9a-z]{1,10})\.(key_(?:[0-9a-z]{26}|dev))?\.([\w-]{43})$/;
 const END_RADIX = 36;
 
-function sign(text: string, tokenHash: string): string {
-  return createHmac('sha256', tokenHash).update(`mayfly preview ${text}`).digest('base64url');
-}
+const sign = (text: string, tokenHash: string): string =>
+  createHmac('sha256', tokenHash).update(`mayfly preview ${text}`).digest('base64url');
 
 function writeCapability(link: PreviewLink, tokenHash: string): string {
   const { inboxId, messageId, isRemote, endsAt, keyId } = link;

@@ -8,8 +8,6 @@ const JOBS_PER_WORKER = 8;
 /** Limit of the input bytes of these jobs: 2 to 10 ms of work. A larger job is posted to an idle worker. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
 
-const DEFERRED_MS = 20;
-
 /** Scheduling key. Accounts take turns, and so do the inboxes of one account. */
 export type Flow = readonly [accountId: string, inboxId: string];
 
@@ -35,8 +33,6 @@ export interface JobRequest {
   argument?: unknown;
   flow: Flow;
   urgency: Urgency;
-  /** If the pool is busy and this returns true, the job is deferred, unless a caller awaits its result. */
-  mayWait?: (() => boolean) | undefined;
   /** Aborted when no caller needs the result any more. A job that has not begun is then dropped. */
   signal?: AbortSignal | undefined;
 }
@@ -129,9 +125,6 @@ export class ParsePool {
   readonly #entry: URL;
   readonly #closed = new AbortController();
   #isWatching = false;
-  /** True if a job has had to wait for a worker since the queue was last empty. */
-  #isBehind = false;
-  #deferring: Promise<void> | undefined;
 
   constructor(entry: URL, limits: PoolLimits) {
     this.#entry = entry;
@@ -190,23 +183,13 @@ export class ParsePool {
 
   #dispatch(): void {
     for (let job = this.#next(); job && !this.#closed.signal.aborted; job = this.#next()) {
-      if (this.#isBehind && !job.urgency.isAwaited && job.mayWait?.()) return void this.#dispatchLater();
       const thread = job.isSettled ? null : this.#threadFor(job);
-      this.#isBehind ||= thread === undefined;
       if (thread === undefined) return;
       this.#remove(job);
       thread?.jobs.push(job);
       // setImmediate runs after all sockets were read, so mails that arrive together are posted together.
       if (thread?.outbox.push(job) === 1) setImmediate(() => this.#post(thread));
     }
-    this.#isBehind = false;
-  }
-
-  #dispatchLater(): void {
-    this.#deferring ??= systemClock.sleep(DEFERRED_MS, this.#closed.signal).then(() => {
-      this.#deferring = undefined;
-      this.#dispatch();
-    });
   }
 
   /** Returns the worker with the fewest jobs. If all are busy and the limits allow it, starts another worker. */

@@ -22,7 +22,7 @@ const REASONS: Readonly<Record<Failure, string>> = {
   closed: 'The server stopped before the mail was read.',
 };
 
-export type ParseRequest = Partial<Pick<JobRequest, 'flow' | 'signal' | 'urgency' | 'mayWait'>>;
+export type ParseRequest = Partial<Pick<JobRequest, 'flow' | 'signal' | 'urgency'>>;
 
 type LazyMail = Pick<JobRequest, 'size' | 'load'>;
 

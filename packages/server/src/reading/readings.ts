@@ -7,7 +7,7 @@ import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 import { encodeTrail, type TrailEvent, type TrailStep } from '../mail/trail.ts';
 import { copyInTurns, LARGE_BYTES } from '../memory.ts';
 import type { Store } from '../store.ts';
-import { type Flow, hasten, type Urgency } from './parse-pool.ts';
+import { type Flow, hasten, Turns, type Urgency } from './parse-pool.ts';
 import type { Parsing } from './parsing.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { UnreadSource } from './sql.ts';
@@ -18,9 +18,11 @@ const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
+/** Mails that are parsed at a time, besides those that a caller awaits. */
+const MAX_LANES = 16;
 /**
- * Parsing and SMTP compete for the CPU. So parsing is deferred until no mail has arrived for QUIET_MS, or until
- * one of these limits is reached. A mail is not deferred if a caller awaits its content.
+ * Parsing and SMTP compete for the CPU. So parsing of further mails is deferred until no mail has arrived for
+ * QUIET_MS, or until one of these limits is reached. A mail is not deferred if a caller awaits its content.
  */
 const MAX_BURST_MAILS = 10_000;
 const MAX_BURST_BYTES = 24 * 1024 * 1024;
@@ -80,6 +82,8 @@ export class Readings {
   readonly #stopped = new AbortController();
   #keptBytes = 0;
   readonly #storing = new Set<Entry>();
+  readonly #deferred = new Turns<{ flow: Flow; read(): Promise<unknown> }>();
+  #lanes = 0;
   /** Monotonic milliseconds of the last arrival. */
   #arrivedAt = Number.NEGATIVE_INFINITY;
   #seen: ReadonlySet<number> = new Set();
@@ -128,7 +132,7 @@ export class Readings {
     this.#storing.add(entry);
     this.#arrivedAt = systemClock.monotonic();
     const stored = Promise.withResolvers<void>();
-    if (isKept) this.#read(entry, unread, flow, mail, stored.promise);
+    if (isKept) this.#defer(entry, flow, () => this.#read(entry, unread, flow, mail, stored.promise));
     return {
       /** @param isAwaited whether a webhook or a caller waits for the result */
       committed: (source: number, isAwaited = false): void => {
@@ -140,7 +144,7 @@ export class Readings {
         // If parsing failed before the commit, the mail is parsed again.
         const current = entry.isOver ? newEntry(source) : entry;
         this.#entries.set(source, current);
-        if (!isKept || current !== entry) this.#read(current, unread, flow);
+        if (!isKept || current !== entry) void this.#read(current, unread, flow);
       },
       cancel: (): void => {
         this.#storing.delete(entry);
@@ -194,11 +198,33 @@ export class Readings {
     }
   }
 
-  readonly #isBurst = (): boolean => {
+  #isBurst(): boolean {
+    if (this.#stopped.signal.aborted) return false;
     const isQuiet = this.#storing.size === 0 && systemClock.monotonic() - this.#arrivedAt >= QUIET_MS;
     const mails = this.#entries.size + this.#storing.size;
     return !isQuiet && mails < MAX_BURST_MAILS && this.#keptBytes < MAX_BURST_BYTES;
-  };
+  }
+
+  /** Calls `read` now if a lane is free or a caller awaits the mail, else in its turn. */
+  #defer(entry: Entry, flow: Flow, read: () => Promise<unknown>): void {
+    const deferred = { flow, read };
+    this.#deferred.add(deferred);
+    entry.urgency.onAwaited = () => {
+      if (this.#deferred.remove(deferred)) void read();
+    };
+    if (this.#lanes < MAX_LANES) void this.#readDeferred();
+  }
+
+  async #readDeferred(): Promise<void> {
+    const { signal } = this.#stopped;
+    this.#lanes += 1;
+    for (let next = this.#deferred.next(); next && !signal.aborted; next = this.#deferred.next()) {
+      this.#deferred.remove(next);
+      await next.read();
+      while (this.#deferred.next() && this.#isBurst()) await systemClock.sleep(QUIET_MS, signal);
+    }
+    this.#lanes -= 1;
+  }
 
   #admit(accountId: string, bytes: number): void {
     const load = this.#backlogs.get(accountId) ?? { mails: 0, bytes: 0 };
@@ -222,13 +248,14 @@ export class Readings {
     const entry = newEntry(unread.source);
     this.#entries.set(unread.source, entry);
     // The inbox of a mail that is loaded from the store is unknown.
-    this.#read(entry, unread, [unread.accountId, '']);
+    void this.#read(entry, unread, [unread.accountId, '']);
   };
 
   /**
    * Parses a mail and stores the result.
    * @param kept the mail; if undefined, it is loaded when a worker is free
    * @param stored resolves when the mail is stored
+   * @returns a promise that resolves when the parser is done with it. Failures are those of `entry.done`
    */
   #read(
     entry: Entry,
@@ -236,7 +263,7 @@ export class Readings {
     flow: Flow,
     kept?: Mail,
     stored?: Promise<void>,
-  ): void {
+  ): Promise<unknown> {
     const { done, urgency } = entry;
     const { signal } = this.#stopped;
     const { clock, log, events, store, parsing, authenticating } = this.#deps;
@@ -255,14 +282,13 @@ export class Readings {
       if (!mail) throw GONE;
       via = mail.envelope.via;
       // Large bytes are transferred, to the parser and to the check.
-      const raw = checks && !checking ? await copyInTurns(mail.raw, () => !entry.isOver) : mail.raw;
+      const raw = checks && !checking ? await copyInTurns(mail.raw) : mail.raw;
       checking ??= check({ ...mail, raw });
       return mail.raw;
     };
+    const parse = parsing.parse({ size, load }, { flow, urgency });
     const finish = async (): Promise<void> => {
-      // Defer only mails in memory: MAX_BURST_BYTES does not limit the total size of the others.
-      const mayWait = kept && this.#isBurst;
-      const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait });
+      const parsed = await parse;
       note('parsed');
       const authentication = (await checking) ?? null;
       // The parsed content can be stored only after its source.
@@ -289,6 +315,7 @@ export class Readings {
         if (!signal.aborted)
           log.warn({ err, source: entry.source }, 'A mail could not be read; it is tried again');
       });
+    return parse.catch(() => undefined);
   }
 }
 

@@ -1,16 +1,18 @@
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { createEventBus } from '../../src/events.ts';
 import type { InboxRecord } from '../../src/inboxes/records.ts';
 import { Readings } from '../../src/reading/readings.ts';
+import type { ReadingOf } from '../../src/reading/sql.ts';
 import type { Store } from '../../src/store.ts';
 import { accountOn, everything, inboxAt, mailTo, onlyPlaced, T } from '../store/builders.ts';
 import { SHOWING, showingMethods } from '../store/contract/reading-methods.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { useFolder } from '../support/folder.ts';
+import { sharedParsing } from '../support/shared-parsing.ts';
 import type { ReadMail } from '../support/store-on.ts';
 
 /** What shows nothing of what a mail says. */
@@ -92,4 +94,29 @@ it('the backlog of an account is bounded: beyond it the account gets 451, and no
   begun[0]?.cancel();
   await nextTurn();
   expect(() => begin('busy')).not.toThrow();
+});
+
+it('while mails keep arriving, those that a caller awaits are read at once, the others afterwards', async () => {
+  const read: number[] = [];
+  const keep = async (all: ReadingOf[]) => {
+    read.push(...all.map(({ source }) => source));
+    return 0;
+  };
+  const readings = new Readings({
+    store: { readings: { keep } as Store['readings'] },
+    ...{ parsing: sharedParsing(), authenticating: null, events: createEventBus(), clock: new FakeClock() },
+    ...{ log: pino({ level: 'silent' }), isShared: false },
+  });
+  onTestFinished(() => readings.close());
+  const stored = Array.from({ length: 300 }, () => readings.begin(mailTo([]), ['acc', 'inb']));
+  const arriving = readings.begin(mailTo([]), ['acc', 'inb']);
+  for (const [source, one] of stored.entries()) one.committed(source);
+  for (const awaited of [100, 150, 200, 250]) await readings.ensure([awaited]);
+  expect(read).toEqual(expect.arrayContaining([100, 150, 200, 250]));
+  // Besides these, only the 16 that were begun before there were many.
+  await vi.waitFor(() => expect(read).toHaveLength(16 + 4));
+  await readings.ensure([299]);
+  expect(read).toHaveLength(16 + 5);
+  arriving.cancel();
+  await vi.waitFor(() => expect(read).toHaveLength(300));
 });

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { MailSummary } from '../../src/mail/mail.ts';
 import { readContent, type StoredContent } from '../../src/mail/stored-content.ts';
-import { hasten } from '../../src/reading/parse-pool.ts';
 import type { ParsedBytes } from '../../src/reading/parse-worker.ts';
 import { Parsing, type ParsingOptions } from '../../src/reading/parsing.ts';
 import { parseBytes } from '../support/parse-bytes.ts';
@@ -50,24 +49,6 @@ describe('parsing on worker threads', () => {
       const { summary, content } = await read(one);
       expect([summary.subject, content.text]).toEqual([`number ${i}`, `body ${i}\n`]);
     }
-  });
-
-  it('defers mails of a burst until it is over, but not those that a caller awaits', async () => {
-    const parsing = start({ threads: 1 });
-    let isBurst = true;
-    let parsed = 0;
-    const awaited = { isAwaited: false };
-    const all = Array.from({ length: 100 }, async (_, i) => {
-      const urgency = i === 90 ? awaited : { isAwaited: false };
-      await parseBytes(parsing, mail([`Subject: number ${i}`]), { mayWait: () => isBurst, urgency });
-      parsed++;
-    });
-    hasten(awaited);
-    await all[90];
-    await parseBytes(parsing, mail(['Subject: awaited from the start']));
-    expect(parsed).toBeLessThan(50);
-    isBurst = false;
-    await Promise.all(all);
   });
 
   it('gives each mail results in buffers of its own', async () => {

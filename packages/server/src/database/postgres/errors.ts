@@ -35,9 +35,8 @@ const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 const LOCK_NOT_AVAILABLE = '55P03';
 
-function stateOf(error: unknown): string {
-  return error instanceof AppError ? stateOf(error.cause) : codeOf(error);
-}
+const stateOf = (error: unknown): string =>
+  error instanceof AppError ? stateOf(error.cause) : codeOf(error);
 
 export const isConflict = (error: unknown): boolean =>
   [SERIALIZATION_FAILURE, DEADLOCK].includes(stateOf(error));

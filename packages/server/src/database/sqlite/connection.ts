@@ -65,9 +65,8 @@ function makePrivate(path: string): void {
   }
 }
 
-export function isEmptied(path: string): boolean {
-  return existsSync(`${path}.lock`) && !statSync(path, { throwIfNoEntry: false })?.size;
-}
+export const isEmptied = (path: string): boolean =>
+  existsSync(`${path}.lock`) && !statSync(path, { throwIfNoEntry: false })?.size;
 
 /** @returns a check that throws `storage_damaged` if the file was removed or replaced, which SQLite does not notice */
 export function requireSameFile(path: string): () => void {
@@ -170,9 +169,8 @@ export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: numbe
   }
 }
 
-export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
-  return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
-}
+export const openReader = ({ path, busyTimeoutMs }: Connection): DatabaseSync =>
+  new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
 
 /** Gives up imports and replays that an earlier server did not finish. Called before this server writes. */
 export function giveUpUnfinished(database: DatabaseSync): void {
