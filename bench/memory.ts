@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { untilIdle } from './support/child.ts';
 import { largeMail, realisticMail } from './support/mails.ts';
 import { assertAllThere, withMayfly } from './support/mayfly.ts';
 import { alone, type Row } from './support/rows.ts';
@@ -6,6 +7,9 @@ import { onTheWire, SmtpClient } from './support/smtp-client.ts';
 
 const WARM_UP_MAILS = 10;
 const SETTLE_MS = 5000;
+const BURST_SENDERS = 20;
+/** Of each sender of the burst. */
+const MAILS = 500;
 const SENDERS = 200;
 const LARGE_BYTES = 10 * 1024 * 1024;
 /** Then the garbage of a load is collected, and what was kept for it is given back. */
@@ -20,10 +24,12 @@ export async function memory(): Promise<Row[]> {
   await withMayfly({}, async () => undefined);
   const idle = await idleMemory({});
   const uncached = await idleMemory({ NODE_DISABLE_COMPILE_CACHE: '1' });
+  const many = await memoryAfterMany();
   const { peak, afterwards } = await loadedMemory();
   return [
     alone('resident memory, idle', 'MiB', [idle], { atMost: 115 }),
     alone('the same without the compile cache, as after the first start', 'MiB', [uncached]),
+    alone(`resident memory after a burst of ${MAILS * BURST_SENDERS} mails`, 'MiB', [many], { atMost: 160 }),
     alone(LARGE, 'MiB', [peak], { atMost: 400 }),
     alone('resident memory a minute after that', 'MiB', [afterwards]),
   ];
@@ -39,6 +45,23 @@ async function idleMemory(env: Record<string, string>): Promise<number> {
       await mayfly.get(`/v1/inboxes/${inbox.id}/messages`);
     }
     client.close();
+    await sleep(SETTLE_MS);
+    return mayfly.memory().now;
+  });
+}
+
+async function memoryAfterMany(): Promise<number> {
+  const mail = onTheWire(await realisticMail());
+  return withMayfly({}, async (mayfly) => {
+    const inbox = await mayfly.createInbox();
+    const send = async () => {
+      const client = await SmtpClient.open(mayfly.smtpPort);
+      for (let i = 0; i < MAILS; i++) await client.send(inbox.address, mail);
+      client.close();
+    };
+    await Promise.all(Array.from({ length: BURST_SENDERS }, send));
+    await untilIdle(mayfly);
+    await assertAllThere(mayfly, inbox, MAILS * BURST_SENDERS);
     await sleep(SETTLE_MS);
     return mayfly.memory().now;
   });

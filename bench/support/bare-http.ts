@@ -1,12 +1,13 @@
-/** The baseline of reading: node:http alone, which answers the bytes of a file. Arguments: the file, its type. */
+/** The baseline of reading: node:http alone, which answers the bytes of a file. Arguments: the file, its headers as JSON. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-const [, , file = '', contentType = ''] = process.argv;
+const [, , file = '', headers = '{}'] = process.argv;
 const bytes = readFileSync(file);
+const sent: Record<string, string> = JSON.parse(headers);
 const server = createServer((_request, response) => {
-  response.writeHead(200, { 'content-type': contentType, 'content-length': bytes.length });
+  response.writeHead(200, sent);
   response.end(bytes);
 });
 server.listen(0, '127.0.0.1', () => {

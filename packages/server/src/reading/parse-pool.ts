@@ -275,9 +275,10 @@ export class ParsePool {
   #end(thread: Thread, failure: Failure): void {
     if (!this.#threads.delete(thread)) return;
     void thread.worker.terminate();
-    // If no job is running, the first one fails, so that a worker that cannot start is not replaced forever.
-    settle(thread.current ?? thread.jobs[0], failure);
-    if (thread.begun > 0) this.warmUp();
+    const hasStarted = thread.begun > 0;
+    // If it could not start, the first job fails, so that it is not replaced forever.
+    settle(hasStarted ? thread.current : thread.jobs[0], failure);
+    if (hasStarted) this.warmUp();
     this.#requeue(thread.jobs);
   }
 

@@ -120,6 +120,15 @@ describe('a mail on which the parser fails', () => {
     },
   );
 
+  it('a worker that ends after a mail costs neither that mail nor the next', async () => {
+    const parsing = startSpoilt({ threads: 1 });
+    for (let i = 0; i < 5; i++) {
+      const fatal = await read(await parseBytes(parsing, mail(['Subject: fatal', 'X-Fault: afterwards'])));
+      const next = await read(await parseBytes(parsing, mail(['Subject: next'])));
+      expect([fatal.parseError, next.parseError, next.summary.subject]).toEqual([null, null, 'next']);
+    }
+  });
+
   it('a result beyond its bound costs its request only', async () => {
     const parsing = start({ workerEntry: spoilt });
     const lint = (line: string) => parsing.run('lint', [mail([line])]);

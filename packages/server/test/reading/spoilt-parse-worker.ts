@@ -8,6 +8,7 @@ TASKS.parse = (raw) => {
   const fault = faultOf(raw);
   if (fault === 'endless') for (;;);
   if (fault === 'crash') process.exit(3);
+  if (fault === 'afterwards') setImmediate(() => process.exit(3));
   if (fault === 'throw') throw new Error('a defect of the parser');
   const hoard: number[][] = [];
   if (fault === 'memory') for (;;) hoard.push(new Array(100_000).fill(hoard.length));
