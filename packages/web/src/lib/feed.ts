@@ -146,26 +146,25 @@ export class Feed {
     return { ...page, cursor: first.cursor };
   }
 
-  #loadFirst(): Promise<void> {
-    return this.#guarded(async (given) => {
-      this.isLoading.value = true;
-      this.#isFirst = true;
-      try {
-        const page = await this.#fetchFilled({}, given);
-        if (given.aborted) return;
-        this.#cursor = page.cursor;
-        this.#before = page.before;
-        this.hasMore.value = page.hasMore;
-        this.#known.clear();
-        this.messages.value = [];
-        this.#add(page.messages, false);
-        this.unseen.value = 0;
-        this.#isFirst = false;
-        if (this.#isBehind) this.#catchUp();
-      } finally {
-        if (!given.aborted) this.isLoading.value = false;
-      }
+  async #loadFirst(): Promise<void> {
+    const { signal: given } = this.#controller;
+    this.isLoading.value = true;
+    this.#isFirst = true;
+    await this.#guarded(async () => {
+      const page = await this.#fetchFilled({}, given);
+      if (given.aborted) return;
+      this.#cursor = page.cursor;
+      this.#before = page.before;
+      this.hasMore.value = page.hasMore;
+      this.#known.clear();
+      this.messages.value = [];
+      this.#add(page.messages, false);
+      this.unseen.value = 0;
+      this.#isFirst = false;
+      if (this.#isBehind) this.#catchUp();
     });
+    // After its error: a list that is neither loading nor failed is empty.
+    if (!given.aborted) this.isLoading.value = false;
   }
 
   /** Fetches all messages after the cursor. */

@@ -139,7 +139,7 @@ describe('a damaged page of the database', () => {
   });
 
   const ALL = [
-    ...['accounts', 'keys', 'sqlite_autoindex_keys_1', 'addresses', 'addresses_by_end', 'inboxes'],
+    ...['accounts', 'keys', 'sqlite_autoindex_keys_2', 'addresses', 'addresses_by_end', 'inboxes'],
     ...['sqlite_autoindex_inboxes_1', 'inboxes_of_account', 'inboxes_by_end', 'messages'],
     ...['messages_of_account', 'refusals', 'refusals_by_time', 'usage_months', 'account_orders'],
     ...['schema_versions', 'sqlite_schema'],
