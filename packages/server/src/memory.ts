@@ -35,7 +35,7 @@ export function freeIfLarge({ buffer }: Uint8Array): void {
 /** Minimum size of a read buffer that is freed: smaller ones may share memory with other data. */
 const FREED_READ_BYTES = 16 * 1024;
 
-/** Frees a socket's read buffer, to reduce garbage collection. Call this only when no other code uses the bytes. */
+/** Frees what was read from a socket or a database, unless it is a part of a larger buffer that others may use. */
 export function freeRead({ buffer, byteLength }: Uint8Array): void {
   if (byteLength < FREED_READ_BYTES || byteLength !== buffer.byteLength) return;
   if (buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);

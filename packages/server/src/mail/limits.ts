@@ -24,6 +24,5 @@ export const MAX_IMAGE_TEXT = 2_048;
 export const MAX_INNER_MESSAGES = 20;
 
 /** Never splits a surrogate pair. */
-export function cut(text: string, maxCharacters: number): string {
-  return text.length <= maxCharacters ? text : text.slice(0, maxCharacters).replace(/[\ud800-\udbff]$/, '');
-}
+export const cut = (text: string, maxCharacters: number): string =>
+  text.length <= maxCharacters ? text : text.slice(0, maxCharacters).replace(/[\ud800-\udbff]$/, '');

@@ -8,7 +8,7 @@ import type { AttachmentList, FullJson } from '../mail/full-json.ts';
 import type { MailAttachment } from '../mail/mail.ts';
 import { attachmentPart, type IndexedPart } from '../mail/mime/part-index.ts';
 import { base64Digit, decodeBase64, decodeTransfer } from '../mail/mime/transfer-encoding.ts';
-import { asBuffer, freeIfLarge } from '../memory.ts';
+import { asBuffer, freeIfLarge, freeRead } from '../memory.ts';
 import type { ParseRequest, Parsing } from '../reading/parsing.ts';
 import { RAW_PIECE_BYTES } from '../reading/sql.ts';
 import type { Store } from '../store.ts';
@@ -89,8 +89,7 @@ async function* decodedBase64(pieces: AsyncIterable<Uint8Array>, itsTurn: () => 
   for await (const piece of pieces) {
     await itsTurn();
     const bytes = Buffer.concat([rest, piece]);
-    // A database driver may return a view of a larger buffer. Do not free it: the buffer may have other data.
-    if (piece.byteLength === piece.buffer.byteLength) freeIfLarge(piece);
+    freeRead(piece);
     const end = endOfGroups(bytes);
     const decoded = decodeBase64(bytes.subarray(0, end));
     rest = Uint8Array.from(bytes.subarray(end).filter((byte) => base64Digit(byte) >= 0));

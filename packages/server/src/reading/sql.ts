@@ -13,6 +13,7 @@ import {
   write,
 } from '../database/sql.ts';
 import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
+import { freeRead } from '../memory.ts';
 
 /** Raw sources are stored in pieces, so that a response need not load a large source whole. */
 export const RAW_PIECE_BYTES = 256 * 1024;
@@ -152,7 +153,10 @@ export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
   const others = await db.all<{ bytes: Uint8Array }>(
     sql`select bytes from source_pieces where source_seq = ${source} order by piece`,
   );
-  return Buffer.concat([...first, ...others].map(({ bytes }) => bytes));
+  const pieces = [...first, ...others].map(({ bytes }) => bytes);
+  const raw = Buffer.concat(pieces);
+  for (const piece of pieces) freeRead(piece);
+  return raw;
 }
 
 /** Subtracts the number of deleted messages from each source's message count. @returns sources still in use */

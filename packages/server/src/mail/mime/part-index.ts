@@ -37,6 +37,5 @@ export const bodyBytes = (source: Buffer, { bodyStart, bodyEnd, encoding }: Body
 /** @param index position among the attachments of the mail, which is the same after each parse */
 export const attachmentId = (index: number): string => `att_${index + 1}`;
 
-export function attachmentPart(index: PartIndex, id: string): IndexedPart | undefined {
-  return withRole(index, 'attachment').find((_, at) => attachmentId(at) === id);
-}
+export const attachmentPart = (index: PartIndex, id: string): IndexedPart | undefined =>
+  withRole(index, 'attachment').find((_, at) => attachmentId(at) === id);
