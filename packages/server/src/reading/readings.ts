@@ -18,8 +18,8 @@ const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
-/** Mails that are parsed at a time, besides those that a caller awaits. */
-const MAX_LANES = 16;
+/** Mails that are parsed at a time, besides those that a caller awaits: as many as keep one worker busy. */
+const MAX_LANES = 8;
 /**
  * Parsing and SMTP compete for the CPU. So parsing of further mails is deferred until no mail has arrived for
  * QUIET_MS, or until one of these limits is reached. A mail is not deferred if a caller awaits its content.
