@@ -12,6 +12,8 @@ const SLOW_LARGE_PARSE_MS = 1_000;
 const PARSE_HEAP_MB = 256;
 /** Time after which an idle worker is ended, because each worker takes tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
+/** Workers for small mails by default: one for each core but two, which SMTP, HTTP and the store need. */
+export const PARSE_THREADS = Math.max(1, availableParallelism() - 2);
 /** A separate worker parses larger mails. A mail of this size takes 100 ms at worst. */
 const LARGE_MAIL_BYTES = 1024 * 1024;
 
@@ -27,7 +29,7 @@ export type ParseRequest = Partial<Pick<JobRequest, 'flow' | 'signal' | 'urgency
 type LazyMail = Pick<JobRequest, 'size' | 'load'>;
 
 export interface ParsingOptions {
-  /** Workers for small mails. Default: the number of cores minus two, which SMTP, HTTP and the store need. */
+  /** Workers for small mails. Default: {@link PARSE_THREADS}. */
   threads?: number;
   workerEntry?: URL;
   limits?: Partial<Pick<PoolLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
@@ -43,7 +45,7 @@ export class Parsing {
 
   constructor({ threads, workerEntry, limits }: ParsingOptions = {}) {
     const forSmall: PoolLimits = {
-      threads: threads ?? Math.max(1, availableParallelism() - 2),
+      threads: threads ?? PARSE_THREADS,
       slow: 3,
       warm: 1,
       slowMs: SLOW_PARSE_MS,

@@ -8,7 +8,7 @@ import { encodeTrail, type TrailEvent, type TrailStep } from '../mail/trail.ts';
 import { copyInTurns, LARGE_BYTES } from '../memory.ts';
 import type { Store } from '../store.ts';
 import { type Flow, hasten, Turns, type Urgency } from './parse-pool.ts';
-import type { Parsing } from './parsing.ts';
+import { PARSE_THREADS, type Parsing } from './parsing.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { UnreadSource } from './sql.ts';
 
@@ -18,8 +18,8 @@ const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
-/** Mails that are parsed at a time, besides those that a caller awaits: as many as keep one worker busy. */
-const MAX_LANES = 8;
+/** Mails that are parsed at a time, besides those that a caller awaits: as many as keep the workers busy. */
+export const MAX_LANES = 8 * PARSE_THREADS;
 /**
  * Parsing and SMTP compete for the CPU. So parsing of further mails is deferred until no mail has arrived for
  * QUIET_MS, or until one of these limits is reached. A mail is not deferred if a caller awaits its content.
