@@ -56,8 +56,8 @@ async function against(
   const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
   const bytes = await response.bytes();
   writeFileSync(file, bytes);
-  // Those that Node adds by itself.
-  const { date: _, connection: __, 'keep-alive': ___, ...headers } = Object.fromEntries(response.headers);
+  const headers = Object.fromEntries(response.headers);
+  for (const addedByNode of ['date', 'connection', 'keep-alive']) delete headers[addedByNode];
   const bare = await startChild({
     file: new URL('./support/bare-http.ts', import.meta.url),
     args: [file, JSON.stringify(headers)],

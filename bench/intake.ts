@@ -148,9 +148,18 @@ async function sustain({ sink, mayfly }: Servers, how: Mode['how']): Promise<Row
 
 const ofOurs = (rounds: Round[], figure: keyof Round['ours']) => rounds.map(({ ours }) => ours[figure]);
 
-function againstSink(what: string, rounds: Round[], who: 'ours' | 'smtp', atLeast?: number): Row {
-  const pairs = rounds.map((round) => ({ ours: round[who].rate, baseline: round.sink.rate }));
-  return compared(what, 'mails/s', pairs, atLeast === undefined ? {} : { atLeast });
+function againstSink(
+  what: string,
+  rounds: Round[],
+  who: 'ours' | 'smtp',
+  atLeast?: number,
+  { unit, inEach } = { unit: 'mails/s', inEach: 1 },
+): Row {
+  const pairs = rounds.map((round) => ({
+    ours: round[who].rate * inEach,
+    baseline: round.sink.rate * inEach,
+  }));
+  return compared(what, unit, pairs, atLeast === undefined ? {} : { atLeast });
 }
 
 function openRows(rounds: Round[]): Row[] {
@@ -184,20 +193,15 @@ function anewRows(rounds: Round[]): Row[] {
 }
 
 function largeRows(rounds: Round[]): Row[] {
-  const beside = (what: string, pick: (round: Round) => number, atLeast?: number) =>
-    compared(
-      what,
-      'MiB/s',
-      rounds.map((round) => ({ ours: pick(round) * LARGE_MIB, baseline: round.sink.rate * LARGE_MIB })),
-      atLeast === undefined ? {} : { atLeast },
-    );
+  const mib = { unit: 'MiB/s', inEach: LARGE_MIB };
+  const what = `durable intake of ${LARGE_MIB}-MiB mails; baseline smtp-sink`;
   return [
-    beside(`durable intake of ${LARGE_MIB}-MiB mails; baseline smtp-sink`, ({ ours }) => ours.rate, 0.7),
-    beside('the same, our SMTP server alone', ({ smtp }) => smtp.rate),
+    againstSink(what, rounds, 'ours', 0.7, mib),
+    againstSink('the same, our SMTP server alone', rounds, 'smtp', undefined, mib),
     alone(
       'CPU time a MiB until it is read, all threads',
       'ms',
-      rounds.map(({ ours }) => ours.readCpuMs / LARGE_MIB),
+      ofOurs(rounds, 'readCpuMs').map((ms) => ms / LARGE_MIB),
     ),
   ];
 }

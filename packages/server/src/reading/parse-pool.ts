@@ -4,7 +4,7 @@ import { buffersToGive, YOUNG_HEAP_MB } from '../memory.ts';
 import type { FromWorker, Operation, TaskResult, ToWorker, WorkerData } from './parse-worker.ts';
 
 /** Limit of jobs that are posted to a worker in advance, so that it need not wait for the main thread. */
-const JOBS_PER_WORKER = 8;
+export const JOBS_PER_WORKER = 8;
 /** Limit of the input bytes of these jobs: 2 to 10 ms of work. A larger job is posted to an idle worker. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
 

@@ -7,7 +7,7 @@ import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 import { encodeTrail, type TrailEvent, type TrailStep } from '../mail/trail.ts';
 import { copyInTurns, LARGE_BYTES } from '../memory.ts';
 import type { Store } from '../store.ts';
-import { type Flow, hasten, Turns, type Urgency } from './parse-pool.ts';
+import { type Flow, hasten, JOBS_PER_WORKER, Turns, type Urgency } from './parse-pool.ts';
 import { PARSE_THREADS, type Parsing } from './parsing.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { UnreadSource } from './sql.ts';
@@ -19,7 +19,7 @@ const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
 /** Mails that are parsed at a time, besides those that a caller awaits: as many as keep the workers busy. */
-export const MAX_LANES = 8 * PARSE_THREADS;
+export const MAX_LANES = JOBS_PER_WORKER * PARSE_THREADS;
 /**
  * Parsing and SMTP compete for the CPU. So parsing of further mails is deferred until no mail has arrived for
  * QUIET_MS, or until one of these limits is reached. A mail is not deferred if a caller awaits its content.
@@ -269,8 +269,9 @@ export class Readings {
     const { clock, log, events, store, parsing, authenticating } = this.#deps;
     const trail: TrailStep[] = [];
     const note = (event: TrailEvent): unknown => trail.push({ event, at: clock.now() });
+    const checker = checks ? authenticating : null;
     const check = async ({ envelope, raw }: Omit<Mail, 'checks'>): Promise<MailAuthentication | null> => {
-      const found = checks && authenticating ? await authenticating.check(envelope, raw) : null;
+      const found = checker && (await checker.check(envelope, raw));
       if (found) note('sender-checked');
       return found;
     };
@@ -282,7 +283,7 @@ export class Readings {
       if (!mail) throw GONE;
       via = mail.envelope.via;
       // Large bytes are transferred, to the parser and to the check.
-      const raw = checks && !checking ? await copyInTurns(mail.raw) : mail.raw;
+      const raw = checker && !checking ? await copyInTurns(mail.raw) : mail.raw;
       checking ??= check({ ...mail, raw });
       return mail.raw;
     };
