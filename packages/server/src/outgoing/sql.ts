@@ -1,4 +1,5 @@
 import type { OutcomeState, ProviderName, SentRecord } from '@mayfly/client/contract';
+import { requireAccount } from '../accounts/sql.ts';
 import {
   anyOf,
   EMPTY,
@@ -141,6 +142,7 @@ export const outgoing = {
     let added = 0;
     for (const row of rows) {
       const { id, accountId, inboxId, kind, messageId = null, ref = null, details, raw = null, dueAt } = row;
+      if (inboxId === undefined) await requireAccount(tx, accountId);
       const seq = inboxId === undefined ? null : await liveSeq(tx, accountId, inboxId, now);
       if (seq === undefined) continue;
       const pending = await tx.first<{ count: number }>(

@@ -1,5 +1,6 @@
 import type { ProviderName } from '@mayfly/client/contract';
-import { FOR_UPDATE_SKIP_LOCKED, parseOr, read, sql, type Tx, write } from '../database/sql.ts';
+import { requireAccount } from '../accounts/sql.ts';
+import { EMPTY, FOR_UPDATE_SKIP_LOCKED, parseOr, read, sql, type Tx, write } from '../database/sql.ts';
 
 /** Limit of the templates of one owner for all providers together. */
 const MAX_TEMPLATES = 1_000;
@@ -27,48 +28,38 @@ export interface Item {
 const isOne = ({ owner, provider, kind, name }: Item) =>
   sql`owner = ${owner.id} and provider = ${provider} and kind = ${kind} and name = ${JSON.stringify(name)}`;
 
-const insertion = ({ owner, provider, kind, name }: Item, value: unknown, expiresAt: number) => {
+/** @returns the number of rows, 0 or 1. @throws AppError `unauthorized` if the account is being deleted */
+async function insert(tx: Tx, item: Item, value: unknown, expiresAt: number, where = EMPTY): Promise<number> {
+  const { owner, provider, kind, name } = item;
+  await requireAccount(tx, owner.accountId);
   const text = JSON.stringify(value);
-  return sql`insert into provider_items (owner, provider, kind, name, account_id, value, bytes, expires_at)
+  return tx.run(sql`insert into provider_items (owner, provider, kind, name, account_id, value, bytes, expires_at)
     values (${owner.id}, ${provider}, ${kind}, ${JSON.stringify(name)}, ${owner.accountId}, ${text}, ${text.length}, ${expiresAt})
     on conflict (owner, provider, kind, name) do update
-      set value = excluded.value, bytes = excluded.bytes, expires_at = excluded.expires_at`;
-};
+      set value = excluded.value, bytes = excluded.bytes, expires_at = excluded.expires_at ${where}`);
+}
 
-const find = async (
-  tx: Pick<Tx, 'first'>,
-  item: Item,
-  now: number,
-): Promise<{ value: unknown } | undefined> => {
+async function find(tx: Pick<Tx, 'first'>, item: Item, now: number): Promise<{ value: unknown } | undefined> {
   const row = await tx.first<{ value: string }>(
     sql`select value from provider_items where ${isOne(item)} and expires_at > ${now}`,
   );
   return row && { value: parseOr<unknown>(row.value, null) };
-};
+}
 
 export const providerItems = {
   find: read(find),
 
-  list: read(
-    async (
-      db,
-      { owner, provider, kind }: Omit<Item, 'name'>,
-      now: number,
-    ): Promise<{ name: string; value: unknown }[]> => {
-      const rows = await db.all<{ name: string; value: string }>(
-        sql`select name, value from provider_items
-          where owner = ${owner.id} and provider = ${provider} and kind = ${kind} and expires_at > ${now} order by name`,
-      );
-      return rows.map(({ name, value }) => ({
-        name: parseOr(name, ''),
-        value: parseOr<unknown>(value, null),
-      }));
-    },
-  ),
+  list: read(async (db, { owner, provider, kind }: Omit<Item, 'name'>, now: number) => {
+    const rows = await db.all<{ name: string; value: string }>(
+      sql`select name, value from provider_items
+        where owner = ${owner.id} and provider = ${provider} and kind = ${kind} and expires_at > ${now} order by name`,
+    );
+    return rows.map(({ name, value }) => ({ name: parseOr(name, ''), value: parseOr<unknown>(value, null) }));
+  }),
 
   /** @returns false if the owner has reached a limit of templates */
   keep: write({ keepsInboxes: true }, async (tx, item: Item, value: unknown, expiresAt: number) => {
-    await tx.run(insertion(item, value, expiresAt));
+    await insert(tx, item, value, expiresAt);
     if (item.kind !== 'template') return true;
     const kept = await tx.first<{ items: number; bytes: number }>(
       sql`select count(*) as items, sum(bytes) as bytes from provider_items
@@ -82,17 +73,9 @@ export const providerItems = {
   /** Stores a value unless an unexpired one exists, atomically for all nodes. @returns the existing one */
   keepFirst: write(
     { keepsInboxes: true },
-    async (
-      tx,
-      item: Item,
-      value: unknown,
-      expiresAt: number,
-      now: number,
-    ): Promise<{ value: unknown } | undefined> => {
-      const stored = await tx.run(
-        sql`${insertion(item, value, expiresAt)} where provider_items.expires_at <= ${now}`,
-      );
-      if (stored === 0) return find(tx, item, now);
+    async (tx, item: Item, value: unknown, expiresAt: number, now: number) => {
+      const isExpired = sql`where provider_items.expires_at <= ${now}`;
+      if ((await insert(tx, item, value, expiresAt, isExpired)) === 0) return find(tx, item, now);
       const { owner, provider, kind } = item;
       await tx.run(
         sql`delete from provider_items where (owner, provider, kind, name) in (

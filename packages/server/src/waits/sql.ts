@@ -6,6 +6,7 @@ import {
   eachOf,
   FOR_UPDATE,
   FOR_UPDATE_SKIP_LOCKED,
+  perEngine,
   read,
   sql,
   type Tx,
@@ -111,7 +112,7 @@ export const waits = {
       if (!(await addToInbox(tx, inboxId, some))) await addToDeleted(tx, inboxId, some);
   }),
 
-  /** Keeps MAX_EXPLAINED_WAITS per inbox: the newest. Stores no content if the inbox is being deleted. */
+  /** Keeps MAX_EXPLAINED_WAITS per inbox: the newest. Locks accounts, so that their deletion misses no row. */
   addExplained: write({ keepsInboxes: true }, async (tx, explained: ExplainedWait[]) => {
     await tx.run(
       sql`insert into failed_waits (id, account_id, inbox_id, ended_at, plain, content)
@@ -119,7 +120,8 @@ export const waits = {
             r.value ->> 'plain', case when i.id is not null then r.value ->> 'content' end
           from ${eachOf(explained)} as r
             join accounts a on a.id = r.value ->> 'accountId' and a.deleted_at is null
-            left join inboxes i on i.id = r.value ->> 'inboxId' and i.expires_at > ${DELETED} and i.freed = 0`,
+            left join inboxes i on i.id = r.value ->> 'inboxId' and i.expires_at > ${DELETED} and i.freed = 0
+          ${perEngine({ sqlite: '', postgres: 'for share of a' })}`,
     );
     // Skips rows that another transaction is deleting, to prevent deadlocks.
     await tx.run(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
+import type { ItemKind } from '../../../src/providers/sql.ts';
 import type { Store } from '../../../src/store.ts';
 import { accountAt, inboxAt, keyOf, mailTo, onlyPlaced, T, webhookAt, withMore } from '../builders.ts';
 import type { Given, Opened } from './suite.ts';
@@ -8,13 +9,28 @@ const NOW = T + 10;
 /** More than one test creates, however long the deletion waits for its turn. */
 const PLENTY = 100_000;
 
+const settingsOf = (owner: string) => {
+  const of = { id: owner, accountId: owner };
+  return { owner: of, provider: 'ses', kind: 'settings', name: '' } as const;
+};
+
+const handshakeOf = (accountId: string) =>
+  ({ id: newId('out', T), accountId, kind: 'handshake', details: {}, dueAt: T }) as const;
+
 /** What would be created for an account by a server that does not know of its deletion yet; the outcomes. */
 async function createAll(store: Store, owner: string) {
+  const until = T + 1e9;
+  const itemOf = (kind: ItemKind) => ({ ...settingsOf(owner), kind, name: newId('msg', T) });
+  const waited = { id: newId('wai', T), accountId: owner, inboxId: newId('inb', T), endedAt: T };
   const created = await Promise.allSettled([
     store.keys.create(keyOf(owner)),
     store.inboxes.create(owner, inboxAt(), PLENTY, null),
     store.webhooks.create(owner, webhookAt(), PLENTY),
+    store.providerItems.keep(itemOf('sent'), {}, until),
+    store.providerItems.keepFirst(itemOf('idempotency'), {}, until, T),
+    store.outgoing.add([handshakeOf(owner)], T),
   ]);
+  await store.waits.addExplained([{ ...waited, plain: '{}', content: '{}' }]);
   return created.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.code : 'created'));
 }
 
@@ -142,10 +158,8 @@ export function describeAccounts(given: Given): void {
       const [{ webhookId, id: deliveryId, leasedUntil }] = all as [(typeof all)[number]];
       const next = { state: 'delivered', reason: null } as const;
       await store.deliveries.record({ webhookId, deliveryId, leasedUntil, attempt: null, next }, T);
-      const item = { provider: 'ses', kind: 'settings', name: '' } as const;
-      await store.providerItems.keep({ owner: { id: owner, accountId: owner }, ...item }, {}, T + 1e9);
-      const event = { id: newId('out', T), accountId: owner, kind: 'handshake' } as const;
-      await store.outgoing.add([{ ...event, details: {}, dueAt: T }], T);
+      await store.providerItems.keep(settingsOf(owner), {}, T + 1e9);
+      await store.outgoing.add([handshakeOf(owner)], T);
       const domain = `${owner.slice(4).toLowerCase()}.test`;
       await store.domains.add({ domain, accountId: owner, createdAt: T });
       return { owner, key, live, domain };
@@ -199,7 +213,7 @@ export function describeAccounts(given: Given): void {
         for (const outcome of await createAll(on.store, owner)) outcomes.add(outcome);
       expect(await deleting).toBe('deleted');
       expect(outcomes).toEqual(new Set(['created', 'unauthorized']));
-      expect(await createAll(on.store, owner)).toEqual(Array(3).fill('unauthorized'));
+      expect(await createAll(on.store, owner)).toEqual(Array(6).fill('unauthorized'));
       expect(await on.store.domains.add({ domain: 'late.test', accountId: owner, createdAt: T })).toBe(false);
       const { addresses: _, ...after } = await on.counts();
       expect(after).toEqual({ ...before, addresses: undefined });
