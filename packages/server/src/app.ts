@@ -116,7 +116,7 @@ async function startParts(given: Given, onFirstKey?: OnFirstKey) {
   const pop3 = http && pop3Port !== null ? await startPop3(parts, http) : null;
   if (roles.includes('worker')) await startWorker(parts);
   const metrics = await startMetrics(parts, smtp, http);
-  giveBackMemoryLater();
+  void giveBackMemoryLater();
   parts.parsing.warmUp();
   return {
     http: httpEndpoint,

@@ -128,7 +128,7 @@ export async function serveThread(open: () => Promise<Served>): Promise<void> {
   const port = parentPort;
   serve(await open(), port);
   port.postMessage({ ready: true } satisfies FromThread);
-  giveBackMemoryLater();
+  void giveBackMemoryLater();
 }
 
 function createCalls({ kit, admit, toUnavailable }: Served) {

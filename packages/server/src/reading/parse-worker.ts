@@ -136,5 +136,5 @@ if (parentPort !== null) {
       results = [];
     }
   });
-  giveBackMemoryLater();
+  void giveBackMemoryLater();
 }

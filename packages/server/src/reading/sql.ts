@@ -145,18 +145,25 @@ async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
   await endUnread(tx, seqs);
 }
 
-/** Loads a raw source. If it is being deleted, pieces may be missing. */
-export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
-  const first = await db.all<{ bytes: Uint8Array }>(
-    sql`select raw as bytes from sources where seq = ${source}`,
+/** @returns undefined if the source, or a piece of it, is deleted */
+export async function loadSource(
+  db: Db,
+  source: number,
+): Promise<Pick<NewSource, 'raw' | 'envelope'> | undefined> {
+  const row = await db.first<{ size: number; envelope: string; raw: Uint8Array }>(
+    sql`select size, envelope, raw from sources where seq = ${source}`,
   );
+  if (!row) return undefined;
+  const unknown = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
+  const envelope = parseOr<MailEnvelope>(row.envelope, unknown);
+  if (row.raw.length === row.size) return { raw: row.raw, envelope };
   const others = await db.all<{ bytes: Uint8Array }>(
     sql`select bytes from source_pieces where source_seq = ${source} order by piece`,
   );
-  const pieces = [...first, ...others].map(({ bytes }) => bytes);
+  const pieces = [row.raw, ...others.map(({ bytes }) => bytes)];
   const raw = Buffer.concat(pieces);
   for (const piece of pieces) freeRead(piece);
-  return raw;
+  return raw.length === row.size ? { raw, envelope } : undefined;
 }
 
 /** Subtracts the number of deleted messages from each source's message count. @returns sources still in use */
@@ -272,15 +279,5 @@ export const readings = {
     ),
   ),
 
-  load: read(async (db, source: number): Promise<{ raw: Uint8Array; envelope: MailEnvelope } | undefined> => {
-    const row = await db.first<{ size: number; envelope: string }>(
-      sql`select size, envelope from sources where seq = ${source}`,
-    );
-    if (!row) return undefined;
-    const raw = await loadSource(db, source);
-    // If pieces were deleted while they were read, the source is treated as deleted.
-    if (raw.length !== row.size) return undefined;
-    const unknown = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
-    return { raw, envelope: parseOr<MailEnvelope>(row.envelope, unknown) };
-  }),
+  load: read(loadSource),
 };

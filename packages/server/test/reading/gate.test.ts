@@ -6,7 +6,7 @@ import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { createEventBus } from '../../src/events.ts';
 import type { InboxRecord } from '../../src/inboxes/records.ts';
 import { MAX_LANES, Readings } from '../../src/reading/readings.ts';
-import type { ReadingOf } from '../../src/reading/sql.ts';
+import type { NewSource, ReadingOf } from '../../src/reading/sql.ts';
 import type { Store } from '../../src/store.ts';
 import { accountOn, everything, inboxAt, mailTo, onlyPlaced, T } from '../store/builders.ts';
 import { SHOWING, showingMethods } from '../store/contract/reading-methods.ts';
@@ -98,12 +98,17 @@ it('the backlog of an account is bounded: beyond it the account gets 451, and no
 
 it('while mails keep arriving, those that a caller awaits are read at once, the others afterwards', async () => {
   const read: number[] = [];
+  const loaded: number[] = [];
+  const load = async (source: number): Promise<NewSource> => {
+    loaded.push(source);
+    return mailTo([]);
+  };
   const keep = async (all: ReadingOf[]) => {
     read.push(...all.map(({ source }) => source));
     return 0;
   };
   const readings = new Readings({
-    store: { readings: { keep } as Store['readings'] },
+    store: { readings: { keep, load } as Store['readings'] },
     ...{ parsing: sharedParsing(), authenticating: null, events: createEventBus(), clock: new FakeClock() },
     ...{ log: pino({ level: 'silent' }), isShared: false },
   });
@@ -120,4 +125,6 @@ it('while mails keep arriving, those that a caller awaits are read at once, the 
   expect(read).toHaveLength(MAX_LANES + 5);
   arriving.cancel();
   await vi.waitFor(() => expect(read).toHaveLength(stored.length));
+  // What had to wait did not stay in memory.
+  expect(loaded.toSorted((a, b) => a - b)).toEqual(stored.map((_, source) => source).slice(MAX_LANES));
 });
