@@ -116,15 +116,14 @@ export class Readings {
    * @throws AppError `unavailable` if the backlog is full
    */
   begin(mail: Mail, flow: Flow) {
-    const [accountId] = flow;
     const { length: size, buffer } = mail.raw;
-    this.#admit(accountId, size);
+    this.#admit(flow[0], size);
     // The parser cannot use a large buffer: it is transferred to the store thread, or freed after the commit.
     const isLarge = buffer.byteLength >= LARGE_BYTES;
     let kept = isLarge ? undefined : mail;
     const unread = { size, checks: Number(mail.checks) };
     const entry = newEntry();
-    entry.done.promise.finally(() => this.#release(accountId, size)).catch(() => undefined);
+    entry.done.promise.finally(() => this.#release(flow[0], size)).catch(() => undefined);
     this.#storing.add(entry);
     this.#arrivedAt = systemClock.monotonic();
     const stored = Promise.withResolvers<void>();

@@ -140,12 +140,12 @@ class Connection implements Transport, LimitedConnection {
     });
   }
 
-  end(text: string): void {
+  end(text: string, isDone: boolean): void {
     if (text !== '') this.#handshake = undefined;
     this.#endedAt = this.#context.clock.monotonic();
     this.#socket.end(text, 'latin1');
-    // When stopping, do not wait for the client to close its side.
-    if (this.#isLeaving) this.#socket.destroySoon();
+    // When stopping, and after QUIT, do not wait for the client to close its side.
+    if (this.#isLeaving || (isDone && !this.#unread)) this.#socket.destroySoon();
     else this.#socket.resume();
     this.#leaveLimiter();
     this.#giveToReader(undefined);

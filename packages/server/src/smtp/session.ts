@@ -41,8 +41,8 @@ export interface Transport {
   read(): Promise<Buffer | undefined>;
   /** @returns undefined, or at backpressure a promise that resolves when more can be written */
   write(text: string): Promise<void> | undefined;
-  /** Writes the last replies and closes the connection. A pending read resolves with undefined. */
-  end(text: string): void;
+  /** Writes the last replies and closes the connection. `isDone`: the client sends no more. A read gets undefined. */
+  end(text: string, isDone: boolean): void;
   /** Starts TLS and discards unread input. Resolves with protocol and cipher; never resolves if TLS fails. */
   encrypt(helo: string): Promise<string>;
   setDelayed(isDelayed: boolean): void;
@@ -150,11 +150,11 @@ export class Session {
     }
   }
 
-  close(reply?: Reply): void {
+  close(reply?: Reply, isDone = false): void {
     if (this.#isOver) return;
     if (reply) this.#write(replyLine(reply));
     this.ended();
-    this.#transport.end(this.#output);
+    this.#transport.end(this.#output, isDone && this.#at >= this.#input.length);
   }
 
   /** Ends the session, after the current message if there is one. Ends delays by fault rules at once. */
@@ -242,7 +242,8 @@ export class Session {
     if ('code' in given) this.#reply(given);
     else {
       if (given.reply) this.#write(replyLine(given.reply));
-      if (given.disconnects || given.reply?.code === 421) this.close();
+      if (given.disconnects || given.reply?.code === 421)
+        this.close(undefined, given.reply === REPLIES.goodbye);
     }
   }
 

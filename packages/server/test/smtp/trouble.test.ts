@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { playSmtp, type SmtpClient, smtpClient } from '../support/smtp-script.ts';
@@ -68,4 +70,28 @@ describe('a sender that disconnects', () => {
 test('a QUIT inside the data is a line of the mail', async () => {
   await client.play([...inData, 'QUIT\r\n. → 250', 'QUIT → 221']);
   expect(smtp.receiver.mails[0]?.bytes.toString()).toBe('QUIT\r\n');
+});
+
+describe('after QUIT', () => {
+  test('the server keeps no connection of a client that leaves its side open', async () => {
+    const socket = connect({ port: smtp.port, host: '127.0.0.1', allowHalfOpen: true });
+    let text = '';
+    socket.setEncoding('latin1').on('data', (more: string) => {
+      text += more;
+    });
+    socket.write('QUIT\r\n');
+    await once(socket, 'end');
+    expect(text).toContain('\r\n221 2.0.0 ');
+    const written = () => new Promise((resolve) => socket.write('NOOP\r\n', resolve));
+    const failed = once(socket, 'error');
+    // The first is answered with a reset, which the second meets.
+    await written();
+    expect(await written()).toMatchObject({ code: 'EPIPE' });
+    await failed;
+  });
+
+  test('its reply arrives, whatever else was sent with it', async () => {
+    await client.send(`QUIT\r\n${'x'.repeat(200_000)}`);
+    await client.play(['→ 220', '→ 221']);
+  });
 });
