@@ -43,8 +43,8 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^\d[\d-]*$/, undefined],
   [/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/, 'words'],
   [/^[A-Z]-\d{4,8}$/, 'mixed'],
-  // At most three letters before the hyphen: with more, as in "ABCD-1234", the token may be an issue key.
-  [/^(?:[A-Z]{2,3}|[A-Z]\d)-\d{4,8}$/, 'loose'],
+  // Also the form of issue keys.
+  [/^(?:[A-Z]{2,5}|[A-Z]\d)-\d{4,8}$/, 'loose'],
   // A standard or a product, such as "SHA-256" or "ISO-8859".
   [/^[A-Z]{2,5}-\d{1,4}$/, undefined],
   [/^(?=.*\d)[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/, 'mixed'],
