@@ -54,9 +54,9 @@ function timed(pool: Pool, onLocked: (ms: number) => void): Pool {
     const { query } = client;
     let lockedAt = 0;
     const spied = (...args: Parameters<typeof query>) => {
-      const [statement] = args as unknown as [string | { name?: string }];
+      const [statement] = args as unknown as [string | { text?: string }];
       const answer = query.apply(client, args) as unknown as Promise<unknown>;
-      if (typeof statement === 'object' && statement.name === 'take places') {
+      if (typeof statement === 'object' && statement.text?.includes('update account_orders')) {
         return answer.then((result) => {
           lockedAt = performance.now();
           return result;
