@@ -18,7 +18,6 @@ import { Receiver } from './inbound/receiver.ts';
 import { findCaptureTarget } from './inbound/smtp-credentials.ts';
 import { ensureSink } from './inboxes/new-inbox.ts';
 import { createLog, type Logger } from './log.ts';
-import { giveBackMemoryLater } from './memory.ts';
 import { addGauges, measureDisk, warnOfClock } from './operations/gauges.ts';
 import { createMetrics, type Metrics } from './operations/metrics.ts';
 import { Dispatcher } from './outgoing/dispatcher.ts';
@@ -116,7 +115,6 @@ async function startParts(given: Given, onFirstKey?: OnFirstKey) {
   const pop3 = http && pop3Port !== null ? await startPop3(parts, http) : null;
   if (roles.includes('worker')) await startWorker(parts);
   const metrics = await startMetrics(parts, smtp, http);
-  void giveBackMemoryLater();
   parts.parsing.warmUp();
   return {
     http: httpEndpoint,

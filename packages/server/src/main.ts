@@ -25,6 +25,7 @@ import { PROGRAMS, settingsLike } from './config/like.ts';
 import { DEV_DEFAULTS } from './config/settings.ts';
 import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
+import { giveBackMemoryLater } from './memory.ts';
 import type { Store } from './store.ts';
 import { VERSION } from './version.ts';
 
@@ -132,6 +133,7 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
   });
   try {
     announcer.started(await app.start(announcer.firstKey));
+    void giveBackMemoryLater();
     await stop.requested;
     const begunAt = systemClock.monotonic();
     await app.stop();
