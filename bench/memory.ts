@@ -29,7 +29,9 @@ export async function memory(): Promise<Row[]> {
   return [
     alone('resident memory, idle', 'MiB', [idle], { atMost: 115 }),
     alone('the same without the compile cache, as after the first start', 'MiB', [uncached]),
-    alone(`resident memory after a burst of ${MAILS * BURST_SENDERS} mails`, 'MiB', [many.soon], { atMost: 160 }),
+    alone(`resident memory after a burst of ${MAILS * BURST_SENDERS} mails`, 'MiB', [many.soon], {
+      atMost: 160,
+    }),
     alone('resident memory a minute after that burst', 'MiB', [many.later], { atMost: 160 }),
     alone(LARGE, 'MiB', [peak], { atMost: 400 }),
     alone('resident memory a minute after those', 'MiB', [afterwards]),
