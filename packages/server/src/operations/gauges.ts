@@ -77,32 +77,21 @@ async function measure({ clock, store, measureDisk, scheduleNow }: GaugeSources)
 
 type Measured = Awaited<ReturnType<typeof measure>>;
 
+// biome-ignore format: a table
 const GAUGES: Readonly<Record<string, readonly [help: string, figure: keyof Live | keyof Measured]>> = {
   mayfly_smtp_bytes_in_flight: ['Bytes of messages that are being received or stored.', 'smtpBytes'],
   mayfly_parser_jobs: ['Messages and attachments that wait for a parser or are being parsed.', 'parserJobs'],
   mayfly_sender_checks: ['Messages whose sender is being checked.', 'senderChecks'],
-  mayfly_store_writes_pending: [
-    'Writes that the database has not completed. Mails that are stored together are one write.',
-    'writes',
-  ],
+  mayfly_store_writes_pending: ['Writes that the database has not completed. Mails that are stored together are one write.', 'writes'],
   mayfly_http_connections_open: ['Connections to the API that are open.', 'connections'],
   mayfly_http_requests_held: ['Waits and event streams that are held open.', 'heldRequests'],
   mayfly_inboxes_live: ['Inboxes that have not expired.', 'liveInboxes'],
-  mayfly_webhook_deliveries_pending: [
-    'Webhook deliveries that wait for an attempt or are being attempted.',
-    'pendingDeliveries',
-  ],
-  mayfly_webhook_overdue_seconds: [
-    'How long the delivery that is due first has been due; 0 when none is.',
-    'overdueSeconds',
-  ],
+  mayfly_webhook_deliveries_pending: ['Webhook deliveries that wait for an attempt or are being attempted.', 'pendingDeliveries'],
+  mayfly_webhook_overdue_seconds: ['How long the delivery that is due first has been due; 0 when none is.', 'overdueSeconds'],
   mayfly_disk_free_bytes: ['Free space where the database is.', 'freeBytes'],
   mayfly_disk_size_bytes: ['Size of that file system.', 'totalBytes'],
   mayfly_database_size_bytes: ['Size of the database and its write-ahead log.', 'databaseBytes'],
-  mayfly_clock_ahead_seconds: [
-    'How far the clock of this machine is ahead of that of the database; negative when it is behind.',
-    'aheadSeconds',
-  ],
+  mayfly_clock_ahead_seconds: ['How far the clock of this machine is ahead of that of the database; negative when it is behind.', 'aheadSeconds'],
   mayfly_database_up: ['Whether the database can be written to: 1 or 0.', 'isUp'],
 };
 

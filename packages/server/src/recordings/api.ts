@@ -92,7 +92,7 @@ async function importInbox(
     const { inbox: recorded, messages } = archive.recording;
     const body = { ...place, labels: withoutSinkLabel(recorded.labels) };
     const caller = keyCaller(request);
-    const { store, clock, plans, replays } = context.deps;
+    const { store, clock, plans, replays, events } = context.deps;
     const { account } = caller;
     const ttlMinutes = lifetimeOfNew(body, plans.named(account.plan), account.plan);
     const recordedMessages = messages.length;
@@ -113,7 +113,14 @@ async function importInbox(
       },
     }));
     isReplayed = true;
-    replays.start(steps, async (outcome) => {
+    const over = new AbortController();
+    const endIfGone = async () => {
+      if (!(await store.inboxes.find(account.id, created.id, clock.now()))) over.abort();
+    };
+    // If this fails, the replay ends with its next message.
+    const unsubscribe = events.onMessage(created.id, () => void endIfGone().catch(() => undefined));
+    replays.start(steps, over.signal, async (outcome) => {
+      unsubscribe();
       await archive.close();
       await store.inboxes.endReplay(created.id, outcome);
     });

@@ -15,21 +15,22 @@ export function createReplays({ clock, log }: { clock: Clock; log: Logger }) {
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
 
-  const run = async (steps: ReplayStep[]): Promise<ReplayOutcome> => {
+  const run = async (steps: ReplayStep[], over: AbortSignal): Promise<ReplayOutcome> => {
     const begin = clock.monotonic();
+    const cut = AbortSignal.any([stopping.signal, over]);
     for (const { afterMs, deliver } of steps) {
       const ms = begin + afterMs - clock.monotonic();
-      if (ms > 0) await clock.sleep(ms, stopping.signal);
-      if (stopping.signal.aborted) return 'cut';
+      if (ms > 0) await clock.sleep(ms, cut);
+      if (cut.aborted) return 'cut';
       await deliver();
     }
     return 'complete';
   };
 
   return {
-    /** Delivers the steps one after another, each after its delay; ends early if one fails. */
-    start(steps: ReplayStep[], onEnd: (outcome: ReplayOutcome) => Promise<void>): void {
-      const replay = run(steps)
+    /** Delivers the steps one after another, each after its delay; ends early if one fails, or with `over`. */
+    start(steps: ReplayStep[], over: AbortSignal, onEnd: (outcome: ReplayOutcome) => Promise<void>): void {
+      const replay = run(steps, over)
         .catch((err: unknown) => {
           log.warn({ err }, 'A replay ended before its last message');
           return 'cut' as const;

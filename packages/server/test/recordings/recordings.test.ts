@@ -17,6 +17,7 @@ beforeAll(() => {
   vi.stubEnv('TMPDIR', uploads());
   return () => void vi.unstubAllEnvs();
 });
+const uploadsLeft = () => readdirSync(uploads()).filter((name) => name.startsWith('mayfly-upload-'));
 
 async function filesOf(archive: Uint8Array): Promise<Map<string, Buffer>> {
   const files = new Map<string, Buffer>();
@@ -199,6 +200,14 @@ describe('a recorded inbox', () => {
     await expect.poll(() => inboxOf(body.id)).toMatchObject({ replay: 'cut', messageCount: 1 });
   });
 
+  it('is no longer replayed when its inbox is deleted, and its file is gone', async () => {
+    const { body } = await importZip(await recordingOfMails(['a: b', 'a: b'], {}, 300_000), '?speed=1');
+    await expect.poll(() => inboxOf(body.id)).toMatchObject({ messageCount: 1, replay: 'running' });
+    expect(uploadsLeft()).not.toEqual([]);
+    await app.api('DELETE', `/v1/inboxes/${body.id}`);
+    await expect.poll(uploadsLeft).toEqual([]);
+  });
+
   it('is replayed in the recorded rhythm with ?speed=', async () => {
     const archive = await recordingOfMails(['first', 'second', 'third'].map(mailOf), {}, 90_000);
     const answer = await importZip(archive, '?speed=100');
@@ -293,8 +302,7 @@ describe('what is not a recording', () => {
   });
 
   it('leaves no file behind', async () => {
-    const left = () => readdirSync(uploads()).filter((name) => name.startsWith('mayfly-upload-'));
-    await expect.poll(left).toEqual([]);
+    await expect.poll(uploadsLeft).toEqual([]);
   });
 
   it('with a message of exactly the size that the plan allows is imported, and one that is larger is not', async () => {
