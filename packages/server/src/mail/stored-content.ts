@@ -89,10 +89,10 @@ function jsonWithin(budget: number, content: StoredContent): string | undefined 
   return json.length * MAX_LETTER_BYTES <= budget || Buffer.byteLength(json) <= budget ? json : undefined;
 }
 
-export async function readWords(stored: StoredContent, load: () => Promise<Uint8Array>) {
+export async function readWords(stored: StoredContent, load: () => Promise<{ raw: Uint8Array } | undefined>) {
   const { text = null, htmlWords, links, rfcMessageId, index } = stored;
   const isStored = stored.text !== undefined || !index;
-  const read = isStored ? text : bodyOf(asBuffer(await load()), index, 'text');
+  const read = isStored ? text : bodyOf(asBuffer((await load())?.raw ?? new Uint8Array()), index, 'text');
   return { text: read, htmlWords, links, rfcMessageId } satisfies ContentWords;
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   anyOf,
   type Db,
@@ -17,6 +18,8 @@ import { freeRead } from '../memory.ts';
 
 /** Raw sources are stored in pieces, so that a response need not load a large source whole. */
 export const RAW_PIECE_BYTES = 256 * 1024;
+/** Pieces that are loaded in one turn of the event loop, which takes a millisecond. */
+const PIECES_PER_TURN = 4;
 
 export interface NewSource {
   /** This server's Received line, then the mail. The store takes over a resizable buffer: do not reuse it. */
@@ -146,24 +149,26 @@ async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
 }
 
 /** @returns undefined if the source, or a piece of it, is deleted */
-export async function loadSource(
-  db: Db,
-  source: number,
-): Promise<Pick<NewSource, 'raw' | 'envelope'> | undefined> {
+export async function loadSource(db: Db, source: number): Promise<NewSource | undefined> {
   const row = await db.first<{ size: number; envelope: string; raw: Uint8Array }>(
     sql`select size, envelope, raw from sources where seq = ${source}`,
   );
   if (!row) return undefined;
   const unknown = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
   const envelope = parseOr<MailEnvelope>(row.envelope, unknown);
-  if (row.raw.length === row.size) return { raw: row.raw, envelope };
-  const others = await db.all<{ bytes: Uint8Array }>(
-    sql`select bytes from source_pieces where source_seq = ${source} order by piece`,
-  );
-  const pieces = [row.raw, ...others.map(({ bytes }) => bytes)];
-  const raw = Buffer.concat(pieces);
-  for (const piece of pieces) freeRead(piece);
-  return raw.length === row.size ? { raw, envelope } : undefined;
+  const raw = new Uint8Array(row.size);
+  raw.set(row.raw);
+  for (let [piece, at] = [1, row.raw.length]; at < raw.length; piece++) {
+    if (piece % PIECES_PER_TURN === 0) await nextTurn();
+    const next = await db.first<{ bytes: Uint8Array }>(
+      sql`select bytes from source_pieces where source_seq = ${source} and piece = ${piece}`,
+    );
+    if (!next) return undefined;
+    raw.set(next.bytes, at);
+    at += next.bytes.length;
+    freeRead(next.bytes);
+  }
+  return { raw, envelope };
 }
 
 /** Subtracts the number of deleted messages from each source's message count. @returns sources still in use */

@@ -89,7 +89,7 @@ describe('a content that is stored', () => {
     expect(JSON.stringify(kept).length).toBeLessThanOrEqual(MAX_STORED_BYTES);
     expect(kept).not.toHaveProperty('text');
     expect(back.content.text).toBe(mail.content.text);
-    const words = await readWords(kept, async () => raw);
+    const words = await readWords(kept, async () => ({ raw }));
     expect(words.text).toBe(mail.content.text);
     expect(words.links).toEqual(mail.content.links);
   });

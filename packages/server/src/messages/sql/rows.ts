@@ -35,9 +35,7 @@ export async function readContents(db: Db, rows: readonly { id: string; source: 
   );
   for (const { seq, content } of stored) {
     const messages = bySource.get(seq) ?? [];
-    const words = await readWords(parseContent(content), async () => {
-      return (await loadSource(db, seq))?.raw ?? new Uint8Array();
-    });
+    const words = await readWords(parseContent(content), () => loadSource(db, seq));
     const compared = new ComparedContent(words);
     for (const { id } of messages) {
       found.set(id, compared);
