@@ -45,8 +45,8 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^[A-Z]-\d{4,8}$/, 'mixed'],
   // Also the form of issue keys.
   [/^(?:[A-Z]{2,5}|[A-Z]\d)-\d{4,8}$/, 'loose'],
-  // A standard or a product, such as "SHA-256" or "ISO-8859".
-  [/^[A-Z]{2,5}-\d{1,4}$/, undefined],
+  // A standard or a product, such as "SHA-256" or "UTF-16".
+  [/^[A-Z]{2,5}-\d{1,3}$/, undefined],
   [/^(?=.*\d)[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/, 'mixed'],
   [/^[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,3}$/, 'loose'],
   [/^(?=.*\d)[A-Z0-9]{4,10}$/, 'mixed'],
